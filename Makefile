@@ -113,6 +113,8 @@ lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## check formatting, lints, typ
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 	cargo fmt --manifest-path benches/recount/Cargo.toml -- --check
 	cargo clippy --manifest-path benches/recount/Cargo.toml --target-dir target/recount --quiet -- -D warnings
+	cargo fmt --manifest-path benches/stages/Cargo.toml -- --check
+	cargo clippy --manifest-path benches/stages/Cargo.toml --target-dir target/stages --quiet -- -D warnings
 	cargo fmt --manifest-path fuzz/Cargo.toml -- --check
 	cargo clippy --manifest-path fuzz/Cargo.toml --target-dir target/fuzz --quiet -- -D warnings
 	cargo fmt --manifest-path crates/byteweld-wasm/Cargo.toml -- --check
@@ -125,6 +127,7 @@ lint: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## check formatting, lints, typ
 format: $(VENV)/.lint ## format the code in place
 	cargo fmt --all
 	cargo fmt --manifest-path benches/recount/Cargo.toml
+	cargo fmt --manifest-path benches/stages/Cargo.toml
 	cargo fmt --manifest-path fuzz/Cargo.toml
 	cargo fmt --manifest-path crates/byteweld-wasm/Cargo.toml
 	$(BIN)/ruff check --quiet --fix .

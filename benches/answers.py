@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-# Shapes with the same input strings.
-_SAME_SHAPE = {"batch": "documents", "file": "documents"}
+# Shapes with the same input strings. In older caches, `short` means up to 100 characters.
+_SAME_SHAPE = {"batch": "documents", "file": "documents", "short": "short-bytes"}
 # Measures whose answers are not ids.
 _KINDS = {"decode_array": "text", "decode_list": "text", "count_tokens": "number"}
 

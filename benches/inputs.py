@@ -47,13 +47,17 @@ class Corpus:
 
 @dataclass(frozen=True)
 class Vocab:
-    """A prepared vocabulary: as a rank file and as tokenizer.json, and its pattern."""
+    """A prepared vocabulary: as a rank file and as tokenizer.json, and its pattern.
+
+    The files do not contain the special tokens, by name and id.
+    """
 
     name: str
     rank_file: Path
     tokenizer_json: Path
     pattern: str
     pattern_name: str
+    special_tokens: Mapping[str, int]
 
 
 class Inputs:
@@ -188,7 +192,8 @@ class Inputs:
             if _sha256(data) != entry["sha256"]:
                 raise ValueError(f"{entry['file']}: sha256 differs from the one in {index}")
             _write(rank_file, [data])
-        return self._with_json(name, rank_file, entry["pat_str"], pattern_name)
+        special_tokens = entry.get("special_tokens", {})
+        return self._with_json(name, rank_file, entry["pat_str"], pattern_name, special_tokens)
 
     def _standin(self, pattern_name: str) -> Vocab:
         import byteweld
@@ -208,9 +213,16 @@ class Inputs:
             tokens = dict.fromkeys(trained.vocab.tokens[i] for i in sorted(trained.vocab.tokens))
             lines = [base64.b64encode(token) + b" %d\n" % n for n, token in enumerate(tokens)]
             _write(rank_file, lines)
-        return self._with_json(name, rank_file, byteweld.PATTERNS[pattern_name], pattern_name)
+        return self._with_json(name, rank_file, byteweld.PATTERNS[pattern_name], pattern_name, {})
 
-    def _with_json(self, name: str, rank_file: Path, pattern: str, pattern_name: str) -> Vocab:
+    def _with_json(
+        self,
+        name: str,
+        rank_file: Path,
+        pattern: str,
+        pattern_name: str,
+        special_tokens: Mapping[str, int],
+    ) -> Vocab:
         """Write the ranks as tokenizer.json too, for engines that do not read rank files.
 
         Using our own writer is safe: a wrong file would give wrong ids, which are detected.
@@ -223,7 +235,7 @@ class Inputs:
             # Ranks that no merge list can express have no tokenizer.json; its readers then fail.
             with contextlib.suppress(byteweld.UnsupportedError):
                 tokenizer.save(tokenizer_json, format="huggingface")
-        return Vocab(name, rank_file, tokenizer_json, pattern, pattern_name)
+        return Vocab(name, rank_file, tokenizer_json, pattern, pattern_name, special_tokens)
 
 
 def _repeated(name: str, corpus: Corpus, times: int) -> Source:

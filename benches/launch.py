@@ -15,10 +15,11 @@ from types import ModuleType
 from typing import Any
 
 from plan import Definition
-from recording import Verdict
+from recording import Verdict, commit_of
 from worker import load_engine
 
 WORKER = Path(__file__).resolve().parent / "worker.py"
+PARENT = "parent"  # the variant that runs where another commit is installed
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,13 @@ class Outcome:
     message: str = ""
 
 
-def find_engine(name: str, folders: Sequence[Path], peers: Path | None = None) -> Engine:
+def find_engine(
+    name: str, folders: Sequence[Path], peers: Path | None = None, parent: Path | None = None
+) -> Engine:
     """Read an engine's file without importing its library.
 
-    `peers` is a virtual environment; an engine installed there runs there.
+    `peers` is a virtual environment; an engine installed there runs there. `parent` is the one
+    where the variant `parent` of an engine runs.
     """
     stem, _, variant = name.partition(":")
     for folder in folders:
@@ -59,24 +63,45 @@ def find_engine(name: str, folders: Sequence[Path], peers: Path | None = None) -
         raise ValueError(f"no engine {stem!r}: expected a file {stem}.py in {where}")
     module = load_engine(file)
     measures = frozenset(key for key, value in vars(module).items() if callable(value))
-    version, python = _installation(module, peers)
+    if variant == PARENT:
+        version, python = _parent_installation(module, parent)
+        remedy = "pass --parent VENV"
+    else:
+        version, python = _installation(module, peers)
+        remedy = _remedy(module)
     vocabs = frozenset(module.VOCABS) if hasattr(module, "VOCABS") else None
-    return Engine(name, file, variant or None, python, _remedy(module), version, measures, vocabs)
+    return Engine(name, file, variant or None, python, remedy, version, measures, vocabs)
 
 
 def _installation(module: ModuleType, peers: Path | None) -> tuple[str | None, str]:
     """The version of an engine's library, or its own (None if missing), and the interpreter."""
     if hasattr(module, "NEEDS"):
         return (str(module.VERSION) if shutil.which(module.NEEDS) else None), sys.executable
-    if peers is not None:
-        folders = [str(folder) for folder in peers.glob("lib/python*/site-packages")]
-        found = importlib.metadata.distributions(name=module.DISTRIBUTION, path=folders)
-        for distribution in found:
-            return distribution.version, str(peers / "bin" / "python")
+    version = None if peers is None else _version_in(peers, module)
+    if peers is not None and version is not None:
+        return version, _python_of(peers)
     try:
         return importlib.metadata.version(module.DISTRIBUTION), sys.executable
     except importlib.metadata.PackageNotFoundError:
         return None, sys.executable
+
+
+def _parent_installation(module: ModuleType, parent: Path | None) -> tuple[str | None, str]:
+    """The version of the parent with its commit, if its environment is in a clone."""
+    if parent is None:
+        return None, sys.executable
+    version = _version_in(parent, module)
+    return version and f"{version} at {commit_of(parent.parent)}", _python_of(parent)
+
+
+def _version_in(environment: Path, module: ModuleType) -> str | None:
+    folders = [str(folder) for folder in environment.glob("lib/python*/site-packages")]
+    found = importlib.metadata.distributions(name=module.DISTRIBUTION, path=folders)
+    return next((distribution.version for distribution in found), None)
+
+
+def _python_of(environment: Path) -> str:
+    return str(environment / "bin" / "python")
 
 
 def _remedy(module: ModuleType) -> str:
@@ -94,6 +119,7 @@ def start(engine: Engine, definition: Definition, timeout: float) -> Outcome:
         "OMP_NUM_THREADS": threads,
         "TOKENIZERS_PARALLELISM": "true" if definition.threads > 1 else "false",
         "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "",  # otherwise a clone would be compiled on every import
     }
     command = [engine.python, "-P", str(WORKER), str(engine.file), json.dumps(job)]
     try:

@@ -12,7 +12,10 @@ from inputs import SEPARATOR, Corpus, Inputs
 
 NOT_MEASURES = frozenset({"corpora", "vocabs", "patterns", "answers", "targets", "quick"})
 # Keys of a definition that may be lists; each combination is a separate definition.
-AXES = ("corpus", "megabytes", "vocab", "vocab_size", "tie_rule", "pattern", "shape", "threads")
+AXES = (
+    *("corpus", "megabytes", "vocab", "vocab_size", "tie_rule"),
+    *("pattern", "shape", "fresh", "threads"),
+)
 TRAINING_PATTERN = "gpt2"  # the only one that every trainer supports; not part of a name
 NO_PATTERN = "none"
 
@@ -124,6 +127,8 @@ def _subject(table: Mapping[str, Any], corpus: str, megabytes: float, vocab: str
         parts.append(table["pattern"])
     if table["shape"]:
         parts.append(table["shape"])
+    if table["fresh"]:
+        parts.append("fresh")
     return "/".join(parts)
 
 
@@ -160,7 +165,7 @@ def prepare(
         "vocab_size": table["vocab_size"],
         "tie_rule": table["tie_rule"],
         "passes": table.get("passes"),
-        "fresh": table.get("fresh", False),
+        "fresh": bool(table["fresh"]),
         "vocab": table["vocab"],
         "own_pattern": table["pattern"] is not None,
         "cache": str(cache.resolve()),
@@ -172,6 +177,7 @@ def prepare(
         job |= {
             "rank_file": str(vocab.rank_file),
             "tokenizer_json": str(vocab.tokenizer_json),
+            "special_tokens": vocab.special_tokens,
             "pattern": vocab.pattern,
             "pattern_name": vocab.pattern_name,
         }

@@ -85,7 +85,7 @@ def describe_machine(repository: Path) -> Machine:
     """Collect the facts stored with every line of the record."""
     return Machine(
         date=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-        commit=_commit(repository),
+        commit=commit_of(repository),
         cpu=_cpu_model(),
         python=platform.python_version(),
         rustc=_output(["rustc", "--version"], repository) or "none",
@@ -97,7 +97,8 @@ def host_name() -> str:
     return f"{platform.machine()}-{os.cpu_count()}cpu"
 
 
-def _commit(repository: Path) -> str:
+def commit_of(repository: Path) -> str:
+    """The commit of a clone, `+changes` if files differ from it; `unknown` without one."""
     commit = _output(["git", "rev-parse", "--short=12", "HEAD"], repository)
     if not commit:
         return "unknown"

@@ -64,6 +64,7 @@ class Bench:
         *,
         folders: Sequence[Path],
         peers: Path | None,
+        parent: Path | None,
         cache: Path,
         repeat: int | None,
         timeout: float,
@@ -71,6 +72,7 @@ class Bench:
         self._record = record
         self._folders = folders
         self._peers = peers
+        self._parent = parent
         self._cache = cache
         self._repeat = repeat
         self._timeout = timeout
@@ -116,7 +118,7 @@ class Bench:
     def _installed(self, definition: Definition) -> list[Engine]:
         engines = []
         for name in definition.engines:
-            engine = find_engine(name, self._folders, self._peers)
+            engine = find_engine(name, self._folders, self._peers, self._parent)
             if definition.measure not in engine.measures:
                 raise ValueError(f"{engine.file}: no function {definition.measure!r}")
             if engine.vocabs is not None and definition.job["vocab"] not in engine.vocabs:
@@ -133,6 +135,10 @@ class Bench:
         """Why an engine cannot run, or an empty string. Builds an engine that needs it, once."""
         if engine.version is None:
             return f"{engine.name} not installed: {engine.remedy}"
+        if engine.variant is not None and "unavailable" in engine.measures:
+            reason = load_engine(engine.file).unavailable(engine.variant)
+            if reason:
+                return f"{engine.name} skipped: {reason}"
         if "prepare" in engine.measures and engine.file not in self._ready:
             try:
                 load_engine(engine.file).prepare(self._cache)
@@ -297,6 +303,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     add("--definitions", type=Path, default=HERE / "definitions.toml")
     add("--peers", type=Path, metavar="VENV", help="a virtual environment with the peers")
+    add("--parent", type=Path, metavar="VENV", help="an environment with the parent commit")
     add("--engines", type=Path, metavar="FOLDER", help="search this folder for engines first")
     add("--record", type=Path, metavar="FOLDER", help="where to record (default: benches/record)")
     add("--cache", type=Path, default=HERE / ".cache", metavar="FOLDER", help="for prepared input")
@@ -374,6 +381,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         record,
         folders=folders,
         peers=chosen.peers,
+        parent=chosen.parent,
         cache=chosen.cache,
         repeat=chosen.repeat,
         timeout=chosen.timeout,

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from recording import last_runs, newest_record
+from worker import SHORT_STRINGS
 
 HERE = Path(__file__).resolve().parent
 README = HERE.parent / "README.md"
@@ -51,9 +52,14 @@ def speed_with_unit(rows: Rows) -> str:
     return f"{speed(rows)} MB/s"
 
 
-def seconds(rows: Rows) -> str:
-    """Median wall time."""
-    return f"{_median(rows, 'wall_seconds'):.2f} s"
+def milliseconds(rows: Rows) -> str:
+    """Median CPU time."""
+    return f"{_median(rows, 'cpu_seconds') * 1000:.0f} ms"
+
+
+def calls(rows: Rows) -> str:
+    """Thousand short strings per second of CPU time."""
+    return f"{SHORT_STRINGS / 1000 / _median(rows, 'cpu_seconds'):.0f}"
 
 
 def memory(rows: Rows) -> str:
@@ -90,7 +96,9 @@ class Table(NamedTuple):
 
 TRAINERS = ("byteweld", "gigatoken", "rustbpe", "tokenizers")
 ENCODERS = ("byteweld", "fastokens", "gigatoken", "splintr", "quicktok", "tiktoken")
+TIERS = ("byteweld", "byteweld:avx2", *ENCODERS[1:])
 LIST_ENCODERS = (*ENCODERS, "rs_bpe", "wordchipper", "tokenizers")
+ALL_ENCODERS = (*LIST_ENCODERS, "tokie", "iree")
 TEXTS = {
     "prose": "prose-10MB",
     "code": "code-10MB",
@@ -99,6 +107,7 @@ TEXTS = {
     "Chinese, Japanese": "zh-ja-3MB",
     "Thai, Khmer": "th-km-1.6MB",
 }
+VOCABS = ("cl100k_base", "o200k_base")
 MAIN_TEXTS = ("prose", "code", "many languages")
 LONG_TEXTS = {
     "one letter": "one-letter-1MB",
@@ -194,7 +203,7 @@ ENCODING = [
                 speed,
             ),
         ],
-        ENCODERS,
+        TIERS,
     ),
     Table(
         "The same text again, when caches are warm:",
@@ -202,12 +211,26 @@ ENCODING = [
             Line(f"cl100k_base, {text}", _documents("array_out", text, "warm"), speed)
             for text in TEXTS
         ],
-        ENCODERS,
+        TIERS,
     ),
     Table(
         "To Python lists:",
         [Line(f"cl100k_base, {text}", _documents("list_out", text), speed) for text in MAIN_TEXTS],
         LIST_ENCODERS,
+    ),
+    Table(
+        "Strings of 1 to 200 bytes, one call of `encode` each, when caches are warm, thousand "
+        "calls per second:",
+        [
+            Line(
+                f"{vocab}, {text}",
+                f"encode/{corpus}-2MB/{vocab}/short/1-thread/warm",
+                calls,
+            )
+            for vocab in VOCABS
+            for text, corpus in (("prose", "prose"), ("many languages", "multi"))
+        ],
+        ALL_ENCODERS,
     ),
     Table(
         "All documents in one call, two threads, to arrays, MB/s of wall time:",
@@ -246,16 +269,28 @@ ENCODING = [
         LIST_ENCODERS,
     ),
     Table(
-        "A new process that imports the library, loads cl100k_base and encodes 1 MB:",
+        "A new process that has imported the library loads cl100k_base and encodes documents to "
+        "arrays; both are timed (CPU time):",
         [
-            Line("prose", "array_out/prose-1MB/cl100k_base/documents/1-thread/fresh", seconds),
             Line(
-                "many languages",
-                "array_out/multi-1MB/cl100k_base/documents/1-thread/fresh",
-                seconds,
-            ),
+                f"{size}, {text}",
+                f"array_out/{corpus}-{megabytes}MB/cl100k_base/documents/fresh/1-thread/total",
+                milliseconds,
+            )
+            for size, megabytes in (("150 KB", "0.15"), ("1 MB", "1"), ("10 MB", "10"))
+            for text, corpus in (("prose", "prose"), ("code", "code"), ("many languages", "multi"))
         ],
         ENCODERS,
+    ),
+    Table(
+        "From a started interpreter to the first ids: import, load, encode one line (CPU time). "
+        "byteweld loads with a cache, tokie from its own format; splintr, quicktok and rs_bpe have "
+        "the vocabulary built in:",
+        [
+            Line(vocab, f"first_ids/prose-1MB/{vocab}/1-thread/start", milliseconds)
+            for vocab in VOCABS
+        ],
+        ALL_ENCODERS,
     ),
 ]
 MEMORY = Table(

@@ -33,10 +33,13 @@ Figures = Mapping[tuple[str, str], Line]  # by definition and engine
 class Target:
     """The limits for one definition; None means no limit."""
 
-    definition: str  # `*` matches any part of a name between two slashes
+    # `*` matches any part of a name between two slashes, `{a,b}` one of a few.
+    definition: str
     engine: str = OURS
+    otherwise: str | None = None  # the engine to check where `engine` was not measured
+    beside: str | None = None  # check only where this engine was measured as well
     against: str | None = None  # another engine, or BEST
-    against_definition: str | None = None  # `*` is what it matched in the definition
+    against_definition: str | None = None  # each `*` is what `*` or `{}` matched, in order
     faster: float | None = None  # minimum speedup
     memory: float | None = None  # maximum ratio of peak memory
     seconds: float | None = None  # maximum
@@ -67,17 +70,24 @@ class Target:
 
     def single(self, figures: Figures) -> Iterator[Target]:
         """Yield this target for each measured definition that matches; itself if none does."""
-        if "*" not in self.definition:
-            yield self
-            return
-        pattern = re.compile("([^/]*)".join(map(re.escape, self.definition.split("*"))))
-        names = dict.fromkeys(name for name, engine in figures if engine == self.engine)
-        found = [(name, match.groups()) for name in names if (match := pattern.fullmatch(name))]
-        for name, stars in found:
+        parts = {"*": "([^/]*)", "{": "(", ",": "|", "}": ")"}
+        pattern = re.compile("".join(parts.get(c) or re.escape(c) for c in self.definition))
+        found = False
+        for name in dict.fromkeys(name for name, _ in figures):
+            match = pattern.fullmatch(name)
+            engine = self.engine if (name, self.engine) in figures else self.otherwise
+            if match is None or (name, engine) not in figures:
+                continue
+            if self.beside is not None and (name, self.beside) not in figures:
+                continue
+            found = True
             other = self.against_definition
-            for star in stars if other else ():
-                other = other.replace("*", star, 1) if other else None
-            yield dataclasses.replace(self, definition=name, against_definition=other)
+            if other is not None:
+                for part in match.groups():
+                    other = other.replace("*", part, 1)
+            yield dataclasses.replace(
+                self, definition=name, engine=engine, against_definition=other
+            )
         if not found:
             yield self
 

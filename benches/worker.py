@@ -11,12 +11,14 @@ import base64
 import contextlib
 import gc
 import hashlib
+import importlib
 import importlib.util
 import json
 import os
 import random
 import resource
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -25,11 +27,17 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 SHORT_STRINGS = 20_000
+SHORT_BYTES = 200
 _BLOCK_BYTES = 1 << 20
 _WARM_PASSES = 3
 _WARM_SECONDS = 2.0  # a slow engine makes fewer warm passes
 _SHORT_SEED = 5
 _DECODING = ("decode_list", "decode_array")
+_FIRST_IDS = Path(__file__).resolve().parent / "first_ids.py"
+
+Clocks = tuple[float, float]  # wall and CPU seconds
+# The seconds of each pass by both clocks, the last result, and the function for its answer.
+Timed = tuple[dict[str, dict[str, float]], Any, Callable[..., Any]]
 
 
 class Job(SimpleNamespace):
@@ -37,8 +45,9 @@ class Job(SimpleNamespace):
 
     Keys: measure, variant, threads, corpus (a file of documents), warm_up, separator, shape,
     pattern (or None), pattern_name, cache (a folder for build output); for training, vocab_size
-    and tie_rule; with a vocabulary, vocab, rank_file, tokenizer_json and own_pattern (the pattern
-    is not the vocabulary's); for encoding, passes, and fresh (setting up is timed).
+    and tie_rule; with a vocabulary, vocab, rank_file, tokenizer_json, special_tokens and
+    own_pattern (the pattern is not the vocabulary's); for encoding, passes, and fresh (loading is
+    timed, and nothing is warmed up).
     """
 
     probe = "The lazy dog isn't 12,345 metres\n\n  tall: naïve 日本語!"  # shows that loading worked
@@ -79,18 +88,31 @@ class Job(SimpleNamespace):
 
 
 def short_strings(text: str) -> list[str]:
-    """Consecutive strings of 1 to 100 characters from a text, wrapping around if it is short.
+    """Consecutive strings of 1 to 200 bytes of UTF-8 from a text, wrapping around if it is short.
 
-    Uses only `Random.random`, whose sequence Python guarantees to be stable.
+    They are cut at characters: a string has at least one, and then as many as fit. Uses only
+    `Random.random`, whose sequence Python guarantees to be stable.
     """
     source = random.Random(_SHORT_SEED)
+    data = text.encode()
     strings: list[str] = []
     at = 0
-    while text and len(strings) < SHORT_STRINGS:
-        size = 1 + int(source.random() * 100)
-        strings.append(text[at : at + size])
-        at = at + size if at + size < len(text) else 0
+    while data and len(strings) < SHORT_STRINGS:
+        end = at + 1 + int(source.random() * SHORT_BYTES)
+        while _is_inside(data, end):
+            end -= 1
+        if end == at:
+            end += 1
+            while _is_inside(data, end):
+                end += 1
+        strings.append(data[at:end].decode())
+        at = end if end < len(data) else 0
     return strings
+
+
+def _is_inside(data: bytes, at: int) -> bool:
+    """Whether a position in UTF-8 is inside a character."""
+    return at < len(data) and data[at] & 0xC0 == 0x80
 
 
 def load_engine(path: Path) -> ModuleType:
@@ -164,35 +186,60 @@ def measure(engine: ModuleType, job: Job) -> dict[str, Any]:
     if job.shape is not None:  # loaded before the engine, so that it does not count as its memory
         arguments, others = (job.texts(),), (job.warm_up_texts(),)
     base = reset_peak() if job.passes else 0
-    call, answer = _set_up(engine, job)
+    if job.fresh:
+        passes, result, answer = _timed_fresh(engine, job, arguments)
+    else:
+        passes, result, answer = _timed_passes(engine, job, arguments, others)
+    peak = peak_bytes() - base
+    digest_answer = digest_ids if job.passes else digest
+    return {"passes": passes, "peak": peak, "digest": digest_answer(answer(result))}
+
+
+def _timed_passes(
+    engine: ModuleType, job: Job, arguments: tuple[Any, ...], others: tuple[Any, ...]
+) -> Timed:
+    """Time the passes of a process that is set up and warmed up with other text."""
+    call, answer = getattr(engine, job.measure)(job)
     if job.measure in _DECODING:
         arguments, others = ((_as_ids(engine, job, texts),) for (texts,) in (arguments, others))
-    if job.shape is not None and not job.fresh:
+    if job.shape is not None:
         call(*others)
     passes = {}
     for name in job.passes or [""]:
         result = None  # the previous answer must not count as memory of this pass
         repeats = _WARM_PASSES if name == "warm" else 1
         passes[name], result = _timed(call, arguments, repeats)
-    peak = peak_bytes() - base
-    digest_answer = digest_ids if job.passes else digest
-    return {"passes": passes, "peak": peak, "digest": digest_answer(answer(result))}
+    return passes, result, answer
 
 
-def _set_up(engine: ModuleType, job: Job) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The call to time and the function for its answer; a `fresh` job sets up inside the call."""
-    make = getattr(engine, job.measure)
-    if not job.fresh:
-        call, answer = make(job)
-        return call, answer
-    made: list[Callable[..., Any]] = []
+def _timed_fresh(engine: ModuleType, job: Job, arguments: tuple[Any, ...]) -> Timed:
+    """Time loading and the first call. Only imports are done before the clock starts."""
+    for name in engine.IMPORTS:
+        importlib.import_module(name)
+    gc.collect()
+    start = _clocks()
+    call, answer = getattr(engine, job.measure)(job)
+    loaded = _clocks()
+    result = call(*arguments)
+    end = _clocks()
+    passes = {
+        "load": _seconds(start, loaded),
+        "encode": _seconds(loaded, end),
+        "total": _seconds(start, end),
+    }
+    return passes, result, answer
 
-    def whole(*arguments: Any) -> Any:
-        call, answer = make(job)
-        made[:] = [answer]
-        return call(*arguments)
 
-    return whole, lambda result: made[0](result)
+def measure_first_ids(engine_file: str, job: Job) -> dict[str, Any]:
+    """Run first_ids.py twice: the first run fills caches on disk, the second is timed."""
+    values = vars(job) | {"probe": job.probe}
+    command = [sys.executable, "-P", str(_FIRST_IDS), engine_file, repr(values)]
+    for _ in range(2):
+        done = subprocess.run(command, stdout=subprocess.PIPE)
+        if done.returncode != 0:
+            sys.exit(done.returncode)  # its message is on stderr
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
 
 
 def _as_ids(engine: ModuleType, job: Job, texts: list[str]) -> list[Any]:
@@ -210,18 +257,26 @@ def _timed(
     call: Callable[..., Any], arguments: tuple[Any, ...], repeats: int
 ) -> tuple[dict[str, float], Any]:
     """Median seconds of a few calls, and the last result."""
-    walls: list[float] = []
-    cpus: list[float] = []
+    times: list[dict[str, float]] = []
     result = None
-    while len(walls) < repeats and sum(walls) < _WARM_SECONDS:
+    while len(times) < repeats and sum(seconds["wall"] for seconds in times) < _WARM_SECONDS:
         result = None
         gc.collect()
-        cpu, wall = cpu_seconds(), time.perf_counter()
+        start = _clocks()
         result = call(*arguments)
-        wall, cpu = time.perf_counter() - wall, cpu_seconds() - cpu
-        walls.append(wall)
-        cpus.append(cpu)
-    return {"wall": statistics.median(walls), "cpu": statistics.median(cpus)}, result
+        times.append(_seconds(start, _clocks()))
+    medians = {
+        clock: statistics.median(seconds[clock] for seconds in times) for clock in ("wall", "cpu")
+    }
+    return medians, result
+
+
+def _clocks() -> Clocks:
+    return time.perf_counter(), cpu_seconds()
+
+
+def _seconds(start: Clocks, end: Clocks) -> dict[str, float]:
+    return {"wall": end[0] - start[0], "cpu": end[1] - start[1]}
 
 
 def reset_peak() -> int:
@@ -239,7 +294,11 @@ def main() -> None:
     engine_file, job_json = sys.argv[1:]
     job = Job(**json.loads(job_json))
     pin(job.threads)  # before the engine is imported and counts CPUs
-    print(json.dumps(measure(load_engine(Path(engine_file)), job)), file=out, flush=True)
+    if job.measure == "first_ids":
+        result = measure_first_ids(engine_file, job)
+    else:
+        result = measure(load_engine(Path(engine_file)), job)
+    print(json.dumps(result), file=out, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,26 @@
-"""byteweld: counts and trains from a file (`byteweld:iterator`: an iterator), encodes, decodes."""
+"""byteweld: counts and trains from a file (`byteweld:iterator`: an iterator), encodes, decodes.
+
+`byteweld:avx2` is the same without AVX-512; `byteweld:parent` is another commit (run.py --parent).
+"""
 
 DISTRIBUTION = "byteweld"
+IMPORTS = ("byteweld", "numpy")  # before a `fresh` process starts the clock
 
 _PLAIN = {"disallowed_special": ()}
 _RECIPES = {"smallest-ids": "rustbpe", "huggingface": "huggingface", "ck": "ck"}
+
+
+def unavailable(variant):
+    """Why a variant cannot run on this machine, or an empty string."""
+    if variant != "avx2":
+        return ""
+    from byteweld import _native
+
+    if not hasattr(_native, "limit_tier"):
+        return "this build cannot limit its tier"
+    if "avx512" not in _native.tiers():
+        return "byteweld itself runs without AVX-512 here"
+    return ""
 
 
 def count(job):
@@ -44,6 +61,12 @@ def list_out(job):
     return call, list
 
 
+def encode(job):
+    """With the safety check: text that contains a special token is an error."""
+    one = _load(job, job.special_tokens).encode
+    return lambda texts: [one(text) for text in texts], list
+
+
 def array_out(job):
     tokenizer = _load(job)
     one = tokenizer.encode_to_numpy
@@ -51,7 +74,7 @@ def array_out(job):
     def call(texts):
         if job.shape == "batch" or job.threads > 1:
             return [tokenizer.encode_ragged(texts, num_threads=job.threads, **_PLAIN)[0]]
-        return [one(text, **_PLAIN) for text in texts]
+        return [one(text, disallowed_special=()) for text in texts]
 
     return call, list
 
@@ -68,7 +91,10 @@ def files_out(job):
 
 def count_tokens(job):
     one = _load(job).count
-    return lambda texts: [one(text, **_PLAIN) for text in texts], lambda numbers: [numbers]
+    return (
+        lambda texts: [one(text, disallowed_special=()) for text in texts],
+        lambda numbers: [numbers],
+    )
 
 
 def decode_list(job):
@@ -94,10 +120,25 @@ def load_json(job):
     return call, lambda tokenizer: [tokenizer.encode_ordinary(job.probe)]
 
 
-def _load(job):
+def first_ids(job):
+    """Load with a cache, which the first run fills. Each variant has its own."""
     import byteweld
 
-    return byteweld.load(job.rank_file, pattern=job.pattern, special_tokens={})
+    folder = f"{job.cache}/compiled-{job.variant or 'best'}"
+
+    def call():
+        how = {"pattern": job.pattern, "special_tokens": {}}
+        return byteweld.load(job.rank_file, cache=folder, **how)
+
+    return call, lambda tokenizer: [tokenizer.encode(job.probe)]
+
+
+def _load(job, special_tokens=None):
+    import byteweld
+
+    if job.variant == "avx2":
+        byteweld._native.limit_tier("avx2")
+    return byteweld.load(job.rank_file, pattern=job.pattern, special_tokens=special_tokens or {})
 
 
 def _source(job):

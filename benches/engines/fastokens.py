@@ -5,6 +5,7 @@ a tokenizer.json.
 """
 
 DISTRIBUTION = "fastokens"
+IMPORTS = ("fastokens",)
 
 _PLAIN = {"split_special_tokens": True}
 
@@ -21,13 +22,19 @@ def list_out(job):
     return call, list
 
 
+def encode(job):
+    """It recognizes special tokens, which the text does not contain; it has no safety check."""
+    one = _load(job).encode
+    return lambda texts: [one(text).ids for text in texts], list
+
+
 def array_out(job):
     flat = _load(job).encode_batch_flat
 
     def call(texts):
         if job.shape == "batch":
             return [flat(texts, **_PLAIN)[0]]
-        return [flat([text], **_PLAIN)[0] for text in texts]
+        return [flat([text], split_special_tokens=True)[0] for text in texts]
 
     return call, list
 
@@ -41,6 +48,9 @@ def load_ranks(job):
     import fastokens  # noqa: F401
 
     return lambda: _load(job), lambda tokenizer: [tokenizer.encode_ordinary(job.probe).ids]
+
+
+first_ids = load_ranks
 
 
 def load_json(job):

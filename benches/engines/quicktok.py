@@ -1,11 +1,18 @@
 """quicktok-v1: encoding with its built-in vocabularies."""
 
 DISTRIBUTION = "quicktok-v1"
+IMPORTS = ("quicktok", "numpy")
 VOCABS = ("cl100k_base", "o200k_base", "llama3", "qwen")
 
 
 def list_out(job):
     one = _load(job).encode_ordinary
+    return lambda texts: [one(text) for text in texts], list
+
+
+def encode(job):
+    """With its safety check, which is tiktoken's."""
+    one = _load(job).encode
     return lambda texts: [one(text) for text in texts], list
 
 
@@ -29,6 +36,10 @@ def count_tokens(job):
 def decode_list(job):
     one = _load(job).decode
     return lambda batch: [one(ids) for ids in batch], list
+
+
+def first_ids(job):
+    return lambda: _load(job), lambda tokenizer: [tokenizer.encode(job.probe)]
 
 
 def _load(job):

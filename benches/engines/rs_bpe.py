@@ -16,6 +16,9 @@ def list_out(job):
     return call, list
 
 
+encode = list_out  # one call per string; it has no safety check
+
+
 def count_tokens(job):
     one = _load(job).count
     return lambda texts: [one(text) for text in texts], lambda numbers: [numbers]
@@ -24,6 +27,10 @@ def count_tokens(job):
 def decode_list(job):
     one = _load(job).decode
     return lambda batch: [one(ids) for ids in batch], list
+
+
+def first_ids(job):
+    return lambda: _load(job), lambda tokenizer: [tokenizer.encode(job.probe)]
 
 
 def _load(job):

@@ -4,6 +4,7 @@ Its regex engine lacks possessive repeats; it has its own spellings of the publi
 """
 
 DISTRIBUTION = "splintr-rs"
+IMPORTS = ("splintr",)
 
 _PATTERNS = {
     "gpt2": "GPT2_PATTERN",
@@ -24,6 +25,12 @@ def list_out(job):
         return [one(text) for text in texts]
 
     return call, list
+
+
+def encode(job):
+    """It recognizes special tokens, which the text does not contain; it has no safety check."""
+    one = _load(job, job.special_tokens).encode
+    return lambda texts: [one(text) for text in texts], list
 
 
 def array_out(job):
@@ -49,8 +56,19 @@ def load_ranks(job):
     return lambda: _load(job), lambda tokenizer: [tokenizer.encode_ordinary(job.probe)]
 
 
-def _load(job):
+def first_ids(job):
+    """Its built-in vocabularies load faster than rank files."""
+    import splintr
+
+    def call():
+        return splintr.Tokenizer.from_pretrained(job.vocab)
+
+    return call, lambda tokenizer: [tokenizer.encode(job.probe)]
+
+
+def _load(job, special_tokens=None):
     import splintr
 
     known = None if job.own_pattern else _PATTERNS.get(job.pattern_name)
-    return splintr.Tokenizer(job.rank_file, getattr(splintr, known) if known else job.pattern)
+    pattern = getattr(splintr, known) if known else job.pattern
+    return splintr.Tokenizer(job.rank_file, pattern, special_tokens)

@@ -2,6 +2,7 @@
 at a time."""
 
 DISTRIBUTION = "tiktoken"
+IMPORTS = ("tiktoken", "numpy")
 
 
 def list_out(job):
@@ -14,6 +15,12 @@ def list_out(job):
         return [one(text) for text in texts]
 
     return call, list
+
+
+def encode(job):
+    """With its safety check: text that contains a special token is an error."""
+    one = _load(job, job.special_tokens).encode
+    return lambda texts: [one(text) for text in texts], list
 
 
 def array_out(job):
@@ -60,9 +67,25 @@ def load_json(job):
     return load_ranks(job)
 
 
-def _load(job):
+def first_ids(job):
+    """With its own reader, and without its cache of downloads."""
+    import os
+
+    import tiktoken
+    from tiktoken.load import load_tiktoken_bpe
+
+    os.environ["TIKTOKEN_CACHE_DIR"] = ""
+
+    def call():
+        ranks = load_tiktoken_bpe(job.rank_file)
+        how = {"pat_str": job.pattern, "mergeable_ranks": ranks, "special_tokens": {}}
+        return tiktoken.Encoding("bench", **how)
+
+    return call, lambda encoding: [encoding.encode(job.probe)]
+
+
+def _load(job, special_tokens=None):
     import tiktoken
 
-    return tiktoken.Encoding(
-        "bench", pat_str=job.pattern, mergeable_ranks=job.ranks(), special_tokens={}
-    )
+    how = {"pat_str": job.pattern, "mergeable_ranks": job.ranks()}
+    return tiktoken.Encoding("bench", **how, special_tokens=special_tokens or {})

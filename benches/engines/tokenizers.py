@@ -54,6 +54,9 @@ def load_json(job):
     return call, lambda tokenizer: [tokenizer.encode(job.probe, add_special_tokens=False).ids]
 
 
+first_ids = load_json
+
+
 def _bytes(token):
     """The bytes for GPT-2's letters; unprintable bytes map to letters from U+0100."""
     return bytes(ord(c) if ord(c) < 0x100 else _HIDDEN[ord(c) - 0x100] for c in token)

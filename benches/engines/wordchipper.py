@@ -19,6 +19,13 @@ def list_out(job):
     return call, list
 
 
+encode = list_out  # one call per string; it has no safety check
+
+
+def first_ids(job):
+    return lambda: _load(job), lambda tokenizer: [tokenizer.encode(job.probe)]
+
+
 def decode_list(job):
     one = _load(job).decode
     return lambda batch: [one(ids) for ids in batch], list

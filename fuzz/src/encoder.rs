@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::rc::Rc;
 
+use byteweld_core::cpu::Tier;
 use byteweld_core::encode::{
     Allowed, Counter, Encoder, Gaps, Ranking, Total, Vocabulary, WithEnds,
 };
@@ -41,6 +42,13 @@ struct Case {
 }
 
 pub fn run(input: &[u8]) -> u64 {
+    // Every tier gets its share of inputs.
+    let tiers = Tier::available();
+    let chosen = input.get(2).map_or(0, |&byte| usize::from(byte) % tiers.len());
+    tiers[chosen].force(|| run_on_tier(input))
+}
+
+fn run_on_tier(input: &[u8]) -> u64 {
     thread_local!(static CASES: RefCell<Prepared<Case>> = RefCell::default());
     let mut input = Input::new(input);
     let number = input.number();

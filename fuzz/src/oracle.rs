@@ -34,24 +34,24 @@ impl Oracle {
 
     /// The pre-tokens of a text: where each ends, and whether it is a match. `None` if the regex engine
     /// gives up.
-    pub(crate) fn tiles(&self, text: &[u8]) -> Option<Vec<(usize, bool)>> {
+    pub(crate) fn spans(&self, text: &[u8]) -> Option<Vec<(usize, bool)>> {
         if self.is_over_bytes {
             let letters: String = text.iter().map(|&byte| char::from(byte)).collect();
-            let tiles = self.tiles_of(&letters)?.into_iter();
-            return Some(tiles.map(|(end, it)| (letters[..end].chars().count(), it)).collect());
+            let spans = self.spans_of(&letters)?.into_iter();
+            return Some(spans.map(|(end, it)| (letters[..end].chars().count(), it)).collect());
         }
         match std::str::from_utf8(text) {
-            Ok(valid) => self.tiles_of(valid),
+            Ok(valid) => self.spans_of(valid),
             Err(_) => {
                 let (valid, raw) = with_stand_ins(text);
-                let tiles = self.tiles_of(&valid)?;
-                Some(tiles.into_iter().map(|(end, is_match)| (raw[end], is_match)).collect())
+                let spans = self.spans_of(&valid)?;
+                Some(spans.into_iter().map(|(end, is_match)| (raw[end], is_match)).collect())
             }
         }
     }
 
-    fn tiles_of(&self, text: &str) -> Option<Vec<(usize, bool)>> {
-        let mut tiles = Vec::new();
+    fn spans_of(&self, text: &str) -> Option<Vec<(usize, bool)>> {
+        let mut spans = Vec::new();
         let (mut from, mut covered) = (0, 0);
         while from < text.len() {
             let Some(found) = self.regex.find_from_pos(text, from).ok()? else { break };
@@ -61,15 +61,15 @@ impl Oracle {
                 continue;
             }
             if found.start() > covered {
-                tiles.push((found.start(), false));
+                spans.push((found.start(), false));
             }
-            tiles.push((found.end(), true));
+            spans.push((found.end(), true));
             (from, covered) = (found.end(), found.end());
         }
         if covered < text.len() {
-            tiles.push((text.len(), false));
+            spans.push((text.len(), false));
         }
-        Some(tiles)
+        Some(spans)
     }
 }
 

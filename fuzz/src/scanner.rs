@@ -33,15 +33,15 @@ impl Case {
 }
 
 /// Where each pre-token ends, and whether it is a match; `None` if the pattern exceeds its limits.
-pub(crate) fn tiles(pretokenizer: &Pretokenizer, text: &[u8]) -> Option<Vec<(usize, bool)>> {
-    let mut tiles = Vec::new();
+pub(crate) fn spans(pretokenizer: &Pretokenizer, text: &[u8]) -> Option<Vec<(usize, bool)>> {
+    let mut spans = Vec::new();
     let mut end = 0;
-    let outcome = pretokenizer.for_each_tile(text, &mut |tile, is_match| {
-        end += tile.len();
-        tiles.push((end, is_match));
+    let outcome = pretokenizer.for_each_span(text, &mut |span, is_match| {
+        end += span.len();
+        spans.push((end, is_match));
         ControlFlow::Continue(())
     });
-    outcome.ok().map(|()| tiles)
+    outcome.ok().map(|()| spans)
 }
 
 pub fn run(input: &[u8]) -> u64 {
@@ -53,11 +53,11 @@ pub fn run(input: &[u8]) -> u64 {
     let cut = input.number();
     let text = text::text(&mut input, MAX_BYTES);
     let engine = pretokenizer.engine();
-    let found = tiles(pretokenizer, &text);
+    let found = spans(pretokenizer, &text);
     if found.is_none() && engine != Engine::Scanner && text.len() >= LONG {
         return signature(&[1]);
     }
-    let Some(expected) = oracle.tiles(&text) else { return signature(&[2]) };
+    let Some(expected) = oracle.spans(&text) else { return signature(&[2]) };
     assert_eq!(found.as_ref(), Some(&expected), "pattern {pattern:?}, text {text:?}");
 
     let size = |number: usize| magnitude(number).min(8); // few long texts are kept: they take long
@@ -71,7 +71,7 @@ pub fn run(input: &[u8]) -> u64 {
     for cut in [pretokenizer.last_cut(&text[..seen], seen).unwrap_or(0), certain] {
         if cut > 0
             && let (Some(mut parts), Some(rest)) =
-                (tiles(pretokenizer, &text[..cut]), tiles(pretokenizer, &text[cut..]))
+                (spans(pretokenizer, &text[..cut]), spans(pretokenizer, &text[cut..]))
         {
             parts.extend(rest.into_iter().map(|(end, is_match)| (cut + end, is_match)));
             assert_eq!(parts, expected, "pattern {pattern:?}, cut at {cut} of {text:?}");

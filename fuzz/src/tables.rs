@@ -33,7 +33,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         VocabTable::from_ranks(RANKS.as_bytes()).and_then(|table| table.with_recovered_merges());
     let mut seeds =
         vec![raw(0, RANKS.as_bytes()), raw(1, MODEL.as_bytes()), raw(1, STRINGS.as_bytes())];
-    seeds.extend(table.map(|table| raw(2, &table.to_bytes())));
+    seeds.extend(table.map(|table| raw(2, &table.compile())));
     seeds.extend([raw(4, &as_parts(RANKS)), raw(5, &as_parts(MODEL)), raw(5, &as_parts(STRINGS))]);
     seeds
 }
@@ -78,7 +78,7 @@ pub fn run(input: &[u8]) -> u64 {
         4 => ranks(&from_parts(input)),
         1 => json(input.rest()),
         5 => json(&from_parts(input)),
-        2 => serialized(input.rest()),
+        2 => compiled(input.rest()),
         _ => decode(input),
     }
 }
@@ -185,13 +185,13 @@ fn json(data: &[u8]) -> u64 {
     signature(&[4, usize::from(table.is_some()), magnitude(model.len()), magnitude(merges.len())])
 }
 
-// ---------------------------------------------------------------------- serialized tables
+// ---------------------------------------------------------------------- compiled tables
 
-fn serialized(data: &[u8]) -> u64 {
-    let Some(table) = VocabTable::from_bytes(data) else {
+fn compiled(data: &[u8]) -> u64 {
+    let Some(table) = VocabTable::from_compiled(data) else {
         return signature(&[5, magnitude(data.len())]);
     };
-    assert_eq!(table.to_bytes(), data);
+    assert_eq!(table.compile(), data);
     check(&table, &[0, 3, u32::MAX]);
     let sound = table.has_sound_merges(&[]);
     signature(&[6, magnitude(table.len()), magnitude(table.merges().len()), usize::from(sound)])
@@ -205,7 +205,10 @@ fn check(table: &VocabTable, excluded: &[u32]) {
     for (id, token) in &tokens {
         assert!(!token.is_empty() && table.get(*id) == Some(token));
     }
-    assert_eq!(VocabTable::from_bytes(&table.to_bytes()).as_ref(), Some(table));
+    let compiled = table.compile();
+    let read = VocabTable::from_compiled(&compiled);
+    assert_eq!(read.as_ref().map(VocabTable::lines), Some(table.lines()));
+    assert_eq!(read.map(|table| table.compile()), Some(compiled));
     let mut distinct: Vec<&[u8]> = tokens.iter().map(|(_, token)| &token[..]).collect();
     distinct.sort_unstable();
     distinct.dedup();
@@ -233,6 +236,7 @@ fn check(table: &VocabTable, excluded: &[u32]) {
     // Whatever the merges are, the engine takes them or says what is wrong.
     let text: Vec<u8> = tokens.iter().rev().flat_map(|(_, token)| token.clone()).collect();
     let mut vocabulary = Vocabulary::new(tokens, table.merges().to_vec(), Ranking::Merges);
+    vocabulary.layout = table.layout().cloned(); // it may be that of other merges
     vocabulary.unk = Some(free);
     if let Ok(encoder) = Encoder::new(vocabulary) {
         let mut ids = Vec::new();

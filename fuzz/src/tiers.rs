@@ -1,31 +1,34 @@
-//! Every SIMD tier against the scanner that goes character by character. One execution: one text in one
-//! place in memory, one pattern, all tiers.
+//! Every SIMD tier against the scanner that goes character by character. One execution: one text at one
+//! address, one pattern, all tiers.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use byteweld_core::cpu::Tier;
 use byteweld_core::pretoken::Pretokenizer;
 
 use crate::guard::Guarded;
 use crate::input::Input;
 use crate::prepared::Prepared;
-use crate::scanner::tiles;
+use crate::scanner::spans;
 use crate::{magnitude, patterns, signature, text};
 
-/// The longest text: a chunk has 2 KiB.
+/// The longest text: several batches of blocks.
 const MAX_BYTES: usize = 1 << 14;
 
 struct Case {
     pattern: String,
-    tiers: Vec<(String, Pretokenizer)>,
+    by_characters: Pretokenizer,
+    by_blocks: Pretokenizer,
 }
 
 impl Case {
     fn new(number: u16) -> Self {
         let pattern = patterns::numbered_of_family(number);
-        let tiers = Pretokenizer::in_tiers(&pattern);
-        assert!(tiers.len() >= 2, "{pattern:?} does not run on a scanner");
-        Self { pattern, tiers }
+        let by_characters = Pretokenizer::by_characters(&pattern)
+            .unwrap_or_else(|| panic!("{pattern:?} does not run on a scanner"));
+        let by_blocks = Pretokenizer::new(Some(&pattern)).unwrap();
+        Self { pattern, by_characters, by_blocks }
     }
 }
 
@@ -48,18 +51,17 @@ pub fn run(input: &[u8]) -> u64 {
     };
     ROOM.with_borrow_mut(|room| {
         let placed = room.put(&text, offset);
-        let (_, plain) = &case.tiers[0];
-        let expected = tiles(plain, placed);
-        for (tier, pretokenizer) in &case.tiers[1..] {
-            let found = tiles(pretokenizer, placed);
+        let expected = spans(&case.by_characters, placed);
+        for tier in Tier::available() {
+            let found = tier.force(|| spans(&case.by_blocks, placed));
             let pattern = &case.pattern;
             assert_eq!(
                 found, expected,
-                "{tier}, pattern {pattern:?}, place {place}, text {text:?}"
+                "{tier:?}, pattern {pattern:?}, place {place}, text {text:?}"
             );
         }
-        let tiles = expected.map_or(0, |tiles| tiles.len());
+        let spans = expected.map_or(0, |spans| spans.len());
         let valid = usize::from(std::str::from_utf8(&text).is_ok());
-        signature(&[magnitude(text.len()), magnitude(tiles), valid, usize::from(text.is_ascii())])
+        signature(&[magnitude(text.len()), magnitude(spans), valid, usize::from(text.is_ascii())])
     })
 }

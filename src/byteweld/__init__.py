@@ -1,9 +1,7 @@
 """byteweld: train, encode, decode, convert and inspect byte-level BPE tokenizers.
 
-Names that loading and encoding need are imported at once, all others on first use.
+The errors are imported at once, everything else on first use.
 """
-
-import typing as _typing
 
 from byteweld._native import __version__ as __version__
 from byteweld.errors import (
@@ -21,14 +19,9 @@ from byteweld.errors import (
     UnsupportedError,
     VocabularyError,
 )
-from byteweld.formats import FORMATS, recognize
-from byteweld.loading import load
-from byteweld.patterns import PATTERNS
-from byteweld.streams import DecodeStream, EncodeStream
-from byteweld.tokenizer import Tokenizer
-from byteweld.vocab import AddedToken, Replace, Split, Vocabulary
 
-if _typing.TYPE_CHECKING:
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
+if TYPE_CHECKING:
     from byteweld.api import compare, count, evaluate, tokenize, train
     from byteweld.arrow_tokenizer import ArrowTokenizer
     from byteweld.comparison.corpora import Comparison
@@ -45,8 +38,15 @@ if _typing.TYPE_CHECKING:
     from byteweld.evaluation.corpora import Evaluation
     from byteweld.explanation import explain, explain_training, merge_tree
     from byteweld.fetching import fetch
+    from byteweld.formats import FORMATS, recognize
+    from byteweld.loading import load
+    from byteweld.patterns import PATTERNS
     from byteweld.recipes import RECIPES, Recipe
+    from byteweld.streams import DecodeStream, EncodeStream
+    from byteweld.tokenizer import Tokenizer
     from byteweld.training import Training, TrainingEvent
+    from byteweld.vocab import AddedToken, Replace, Split, Vocabulary
+del TYPE_CHECKING
 
 __all__ = [
     "DATASET_FORMATS",
@@ -101,7 +101,7 @@ __all__ = [
     "verify",
 ]
 
-# Module -> the names imported from it on first use.
+# Module -> the names imported from it on first use. The module is imported the same way.
 _LAZY = {
     "api": ("compare", "count", "evaluate", "tokenize", "train"),
     "arrow_tokenizer": ("ArrowTokenizer",),
@@ -116,8 +116,14 @@ _LAZY = {
     "evaluation.corpora": ("Evaluation",),
     "explanation": ("explain", "explain_training", "merge_tree"),
     "fetching": ("fetch",),
+    "formats": ("FORMATS", "recognize"),
+    "loading": ("load",),
+    "patterns": ("PATTERNS",),
     "recipes": ("RECIPES", "Recipe"),
+    "streams": ("DecodeStream", "EncodeStream"),
+    "tokenizer": ("Tokenizer",),
     "training": ("Training", "TrainingEvent"),
+    "vocab": ("AddedToken", "Replace", "Split", "Vocabulary"),
 }
 
 # Deprecated name -> its replacement.
@@ -134,7 +140,7 @@ _MOVED = {
 
 
 def __getattr__(name: str) -> object:
-    """Import a public name when it is first used; warn about a deprecated one."""
+    """Import a public name or module when it is first used; warn about a deprecated one."""
     import importlib
 
     if name in _MOVED:
@@ -145,6 +151,8 @@ def __getattr__(name: str) -> object:
         )
         module, _, attribute = _MOVED[name].rpartition(".")
         return getattr(importlib.import_module(module), attribute)
+    if name in _LAZY:
+        return importlib.import_module(f"byteweld.{name}")
     for module, names in _LAZY.items():
         if name in names:
             value: object = getattr(importlib.import_module(f"byteweld.{module}"), name)

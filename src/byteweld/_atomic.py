@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
 import os
 import re
 import stat
@@ -17,10 +16,10 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from byteweld._files import check_folder
+from byteweld._files import check_folder, sha256
 
 PREFIX: Final = ".byteweld-"
-_TEMPORARY: Final = re.compile(r"\.byteweld-([0-9a-f]{16})-[0-9]+-[0-9a-f]{8}(\.old)?")
+_TEMPORARY: Final = r"\.byteweld-([0-9a-f]{16})-[0-9]+-[0-9a-f]{8}(\.old)?"
 _OLD: Final = ".old"
 _NOREPLACE: Final = 1
 _EXCHANGE: Final = 2
@@ -88,13 +87,13 @@ def sync_folder(folder: Path) -> None:
 
 def is_temporary(name: str, target: str) -> bool:
     """Whether a name is that of a temporary for `target`."""
-    match = _TEMPORARY.fullmatch(name)
+    match = re.fullmatch(_TEMPORARY, name)
     return match is not None and match[1] == _mark(target) and not match[2]
 
 
 def is_leftover(name: str) -> bool:
     """Whether a name is that of a temporary for any target, or of a journal."""
-    return name.startswith(f"{PREFIX}journal-") or _TEMPORARY.fullmatch(name) is not None
+    return name.startswith(f"{PREFIX}journal-") or re.fullmatch(_TEMPORARY, name) is not None
 
 
 def _mark(name: str) -> str:
@@ -102,7 +101,7 @@ def _mark(name: str) -> str:
 
     A hash, because a name with a few letters more may be too long.
     """
-    return hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
+    return sha256(os.fsencode(name))[:16]
 
 
 def _new_name(target: Path) -> Path:
@@ -154,7 +153,7 @@ def remove_stale(folder: Path, targets: Collection[str] | None = None) -> None:
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         found = [entry.name for entry in entries if entry.name.startswith(PREFIX)]
         for name in found:
-            match = _TEMPORARY.fullmatch(name)
+            match = re.fullmatch(_TEMPORARY, name)
             if match is not None and (marks is None or match[1] in marks):
                 with contextlib.suppress(OSError):
                     _remove_unlocked(folder / name)
@@ -325,7 +324,7 @@ def settle_folder(path: Path) -> Path:
     except (OSError, ValueError):
         return path
     for name in names:
-        match = _TEMPORARY.fullmatch(name)
+        match = re.fullmatch(_TEMPORARY, name)
         if match is None or not match[2] or match[1] != _mark(path.name):
             continue
         old = path.with_name(name)

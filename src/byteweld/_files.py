@@ -1,4 +1,4 @@
-"""Files of every kind: bounded reads of regular files, checks of paths to write, suffixes.
+"""Files of every kind: bounded reads of regular files, digests, checks of paths to write, suffixes.
 
 Everything that byteweld reads whole goes through `read_regular`: a pipe, a device or a file that
 never ends is an error with its name, never a hang or all of the memory.
@@ -116,6 +116,13 @@ def read_descriptor(descriptor: int, size: int, limit: int) -> bytes:
         chunks.append(chunk)
         total += len(chunk)
     return b"".join(chunks)
+
+
+def sha256(data: bytes) -> str:
+    """Return the SHA-256 of some bytes in hexadecimal."""
+    import hashlib  # slow to import, and reading a file needs no hash
+
+    return hashlib.sha256(data).hexdigest()
 
 
 # ---------------------------------------------------------------------- paths to write

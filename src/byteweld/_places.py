@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -72,6 +71,8 @@ def tiktoken_cache() -> Path | None:
     for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
         if variable in os.environ:
             return Path(os.environ[variable]) if os.environ[variable] else None
+    import tempfile  # slow to import, and needed only here
+
     return Path(tempfile.gettempdir()) / "data-gym-cache"
 
 

@@ -28,11 +28,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import hashlib
-import json
 import os
 import stat
-import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -55,7 +52,7 @@ from byteweld._atomic import (
     user,
     write_all,
 )
-from byteweld._files import check_replaceable, exists, read_descriptor, read_regular
+from byteweld._files import check_replaceable, exists, read_descriptor, read_regular, sha256
 from byteweld.errors import ByteweldError
 
 NO_FILES: Final[Mapping[Path, bytes]] = MappingProxyType({})
@@ -65,7 +62,6 @@ _MAX_KEPT_BYTES: Final = 1 << 30  # an old file that is larger cannot be restore
 _WAIT_SECONDS: Final = 10.0  # for another process that is saving
 _PAUSE_SECONDS: Final = 0.005
 _TRIES: Final = 20  # to read files that another process replaces
-_EMPTY: Final = hashlib.sha256(b"").hexdigest()
 _BLOCK_BYTES: Final = 1 << 20
 
 _Result = TypeVar("_Result")
@@ -168,7 +164,7 @@ def _put_all(
             path.name,
             None if temporary is None else temporary.path.name,
             _digest(path),
-            None if data is None else hashlib.sha256(data).hexdigest(),
+            None if data is None else sha256(data),
         )
         for (path, temporary, _), data in zip(entries, files.values(), strict=True)
     ]
@@ -408,7 +404,7 @@ def _complete(folder: Path, entries: Sequence[_Entry]) -> None:
 
 def _may_follow(now: str | None, entry: _Entry) -> bool:
     """Whether the new file may replace what is there: the old one, or what step 4 leaves."""
-    return now in (entry.old, None) or (entry.old is None and now == _EMPTY)
+    return now in (entry.old, None) or (entry.old is None and now == sha256(b""))
 
 
 def _has_new(folder: Path, entry: _Entry) -> bool:
@@ -427,10 +423,12 @@ def _digest(path: Path) -> str | None:
 
     A file larger than any of ours is identified without reading it.
     """
+    import hashlib
+
     try:
         status = path.lstat()
         if stat.S_ISLNK(status.st_mode):
-            return "link " + hashlib.sha256(os.fsencode(path.readlink())).hexdigest()
+            return "link " + sha256(os.fsencode(path.readlink()))
         if not stat.S_ISREG(status.st_mode):
             return "other"
         if status.st_size > _MAX_KEPT_BYTES:
@@ -448,15 +446,19 @@ def _digest(path: Path) -> str | None:
 
 
 def _render(entries: Sequence[_Entry]) -> bytes:
+    import json
+
     body = json.dumps([_FORMAT, *entries]).encode() + b"\n"
-    return body + hashlib.sha256(body).hexdigest().encode() + b"\n"
+    return body + sha256(body).encode() + b"\n"
 
 
 def _parse(data: bytes) -> list[_Entry]:
     """Return the entries of a journal; none if it is incomplete or not one of ours."""
+    import json  # slow to import, and journals are rare
+
     body, _, check = data.removesuffix(b"\n").rpartition(b"\n")
     body += b"\n"
-    if check != hashlib.sha256(body).hexdigest().encode():
+    if check != sha256(body).encode():
         return []
     try:
         found = json.loads(body)
@@ -592,6 +594,8 @@ def _view(
     path: Path, folder: Path, files: Sequence[Path], entries: Sequence[_Entry]
 ) -> Iterator[Path | None]:
     """Yield a copy of `path` as it will be once the journal is completed; None if it is by now."""
+    import tempfile
+
     known = {entry.name: entry for entry in entries}
     with tempfile.TemporaryDirectory(prefix="byteweld-") as copy:
         for file in files:
@@ -616,7 +620,7 @@ def _content(folder: Path, entry: _Entry) -> bytes | None:
             data = read_regular(folder / str(name), _MAX_KEPT_BYTES)
         except (OSError, ByteweldError):
             continue
-        if hashlib.sha256(data).hexdigest() == entry.new:
+        if sha256(data) == entry.new:
             return data
     return None
 

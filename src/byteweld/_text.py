@@ -14,13 +14,14 @@ from typing import Any, Final, TypeVar
 Text = str | bytes
 _Document = TypeVar("_Document")
 
-_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+# Regular expressions are strings here: `re` compiles them on first use, which takes 1 ms.
+_PAIR: Final = "[\ud800-\udbff][\udc00-\udfff]"
 _CONTINUATION: Final = bytes(range(0x80, 0xC0))
 _INSIDE: Final = frozenset(bytes([byte]) for byte in _CONTINUATION)
 REPLACEMENT: Final = "\ufffd".encode()
 # What a terminal obeys, or shows in another order: control characters (tabs and newlines excepted),
 # line separators, bidirectional marks, and surrogates, which are bytes of undecodable names.
-_UNSAFE: Final = re.compile(
+_UNSAFE: Final = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
 _DOCUMENT_BYTES: Final = 64  # overhead of a document, so that a batch of empty ones ends
@@ -70,7 +71,7 @@ def printable(text: str, written: Callable[[re.Match[str]], str] | None = None) 
     """
     if text.isascii() and text.isprintable():
         return text
-    return _UNSAFE.sub(written or _written_out, text)
+    return re.sub(_UNSAFE, written or _written_out, text)
 
 
 def _written_out(found: re.Match[str]) -> str:
@@ -129,7 +130,7 @@ class _Positions:
     """Maps characters to indices of the str, in which a surrogate pair takes two."""
 
     def __init__(self, text: str) -> None:
-        pairs = () if text.isascii() else _PAIR.finditer(text)
+        pairs = () if text.isascii() else re.finditer(_PAIR, text)
         self._pairs = [pair.start() - earlier for earlier, pair in enumerate(pairs)]
 
     def of(self, character: int) -> int:

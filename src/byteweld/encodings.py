@@ -29,8 +29,8 @@ from byteweld._places import (
     tiktoken_cache,
 )
 from byteweld.errors import ByteweldError, FormatError, nearest
+from byteweld.formats._beside import SUFFIX, sidecar_path
 from byteweld.formats._json import read_file
-from byteweld.formats._sidecar import SUFFIX, sidecar_path
 from byteweld.formats.vocab_merges import find_files
 from byteweld.known_encodings import (
     FETCHABLE,

@@ -21,7 +21,10 @@ Missing files stay FileNotFoundError; wrong types stay TypeError.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+
+TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 
 class ByteweldError(Exception):

@@ -13,8 +13,6 @@ give wrong ids, as a changed vocabulary file could, but never a crash.
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import os
 import stat
 from pathlib import Path
@@ -23,16 +21,16 @@ from typing import Any, Final
 from byteweld import _native, formats
 from byteweld._atomic import remove_stale, user
 from byteweld._files import open_regular, read_descriptor, read_regular
-from byteweld._places import find_model, hub_cache, is_model_name
 from byteweld._saves import complete, write_atomic
 from byteweld.errors import ByteweldError
-from byteweld.formats._json import MAX_BESIDE_BYTES, MAX_FILE_BYTES, plain_path
+from byteweld.formats._beside import plain_path
+from byteweld.formats._json import MAX_BESIDE_BYTES, MAX_FILE_BYTES
 from byteweld.tokenizer import Tokenizer
 from byteweld.vocab import TRAITS, Vocabulary
 
 SUFFIX: Final = ".byteweld"
 MAX_CACHED: Final = 32  # files; the oldest are deleted
-_MAGIC: Final = b"byteweld compiled 2\n"
+_MAGIC: Final = b"byteweld compiled 3\n"
 _DIGEST_BYTES: Final = 32
 _MAX_NAME_BYTES: Final = 255
 
@@ -112,6 +110,7 @@ def _find_by_name(
     None if the name must be that of a file.
     """
     from byteweld import encodings
+    from byteweld._places import find_model, hub_cache, is_model_name
 
     is_plain = file.name == name
     if is_plain and encodings.has_encoding(name):
@@ -140,6 +139,9 @@ def _cache_path(
     path: Path, folder: Path, format: str | None, options: dict[str, Any]
 ) -> Path | None:
     """Return where the compiled form of a file is cached, or None if it cannot be."""
+    import hashlib  # slow to import, and only the cache needs these two
+    import json
+
     try:
         # The order of special tokens matters: an id that several share decodes to the first.
         request = json.dumps([_native.__version__, format, options])
@@ -161,6 +163,8 @@ def _write(vocab: Vocabulary, cached: Path) -> None:
     table = vocab._table
     if table is None:
         return
+    import json
+
     head = vocab.traits() | {"makes_every_token": vocab._makes_every_token}
     payload = json.dumps(head).encode() + b"\n" + table.store()
     cached.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -171,6 +175,8 @@ def _write(vocab: Vocabulary, cached: Path) -> None:
 
 def _sign(cached: Path, payload: bytes | memoryview) -> bytes:
     """Return the first bytes of a compiled file: they depend on its name and content."""
+    import hashlib
+
     digest = hashlib.sha256(cached.stem.encode())
     digest.update(payload)
     return _MAGIC + digest.digest()
@@ -218,6 +224,8 @@ def _read(cached: Path) -> Vocabulary | None:
     start = len(_MAGIC) + _DIGEST_BYTES
     if data[:start] != _sign(cached, memoryview(data)[start:]):
         return None
+    import json
+
     try:
         end = data.index(b"\n", start)
         return _rebuild(json.loads(data[start:end]), data[end + 1 :])

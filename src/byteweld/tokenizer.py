@@ -17,9 +17,7 @@ from byteweld import _native
 from byteweld._cached import cached_property
 from byteweld._text import Text, batches, character_offsets, span_bytes, start_of, utf8
 from byteweld.errors import UnsupportedError, VocabularyError, check_text
-from byteweld.formats._ranks import recover_merges
 from byteweld.patterns import pattern_name
-from byteweld.streams import DecodeStream, EncodeStream
 from byteweld.vocab import Vocabulary
 
 if TYPE_CHECKING:
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
 
     from byteweld.corpus import ReadingOptions
     from byteweld.render import EncodedText
+    from byteweld.streams import DecodeStream, EncodeStream
     from byteweld.training import Training
 
     Ids = Sequence[int] | NDArray[np.uint32]
@@ -203,6 +202,8 @@ class Tokenizer:
             >>> tok.encode("abcab")
             [257, 256]
         """
+        from byteweld.formats._ranks import recover_merges
+
         if not isinstance(mergeable_ranks, Mapping):
             raise TypeError(f"expected a mapping of bytes to rank, found {mergeable_ranks!r}")
         tokens = {rank: token for token, rank in mergeable_ranks.items()}
@@ -487,6 +488,8 @@ class Tokenizer:
     def _encode_stream(
         self, allowed: Specials, disallowed: Specials, block_bytes: int
     ) -> EncodeStream:
+        from byteweld.streams import EncodeStream
+
         frozen = [
             given if isinstance(given, str) else frozenset(given or ())
             for given in (allowed, disallowed)
@@ -764,6 +767,8 @@ class Tokenizer:
             >>> stream.finish()
             ''
         """
+        from byteweld.streams import DecodeStream
+
         return DecodeStream(self._encoder.decode_bytes, errors)
 
     def decode_single_token_bytes(self, token_id: int) -> bytes:

@@ -7,8 +7,6 @@ caches are derived from it.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import islice
@@ -638,6 +636,9 @@ class Vocabulary(Traits):
 
         Roles change no id and are left out, except unk in a vocabulary that lacks some bytes.
         """
+        import hashlib  # slow to import, and only fingerprints need these two
+        import json
+
         digest = hashlib.sha256(b"byteweld vocabulary 2\n")
         decisive = () if self.alphabet == "bytes" else ("unk",)
         head = self.traits() | {
@@ -688,6 +689,8 @@ def _canonical(pattern: str) -> str:
 
     Only fingerprints need it, so making and reading a vocabulary does not load the engine.
     """
+    import hashlib
+
     from byteweld import _native
 
     canonical = _native.canonical_pattern(pattern)

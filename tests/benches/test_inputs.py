@@ -128,10 +128,20 @@ def test_short_strings_cover_a_text_in_order() -> None:
     text = "".join(chr(0x4E00 + n) for n in range(5000))
     strings = worker.short_strings(text)
     assert len(strings) == worker.SHORT_STRINGS
-    assert {len(string) for string in strings} == set(range(1, 101))
+    # Characters of three bytes: up to 66 of them fit into 200.
+    assert {len(string) for string in strings} == set(range(1, 67))
     assert "".join(strings).startswith(text * 100)
     assert worker.short_strings(text) == strings
     assert worker.short_strings("") == []
+
+
+def test_short_strings_have_up_to_200_bytes_of_any_characters() -> None:
+    assert {len(string) for string in worker.short_strings("a" * 1000)} == set(range(1, 201))
+    mixed = "aé語😀" * 500
+    strings = worker.short_strings(mixed)
+    assert "".join(strings).startswith(mixed * 10)
+    assert {len(string.encode()) for string in strings} >= set(range(5, 201))
+    assert max(len(string.encode()) for string in strings) == 200
 
 
 # ---------------------------------------------------------------------- generated corpora

@@ -6,8 +6,10 @@ import base64
 import gzip
 import hashlib
 import json
+import os
 import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -245,7 +247,9 @@ faster = { first = 1e-9, warm = 1e-9 }
     assert "computing the answer with tiktoken" not in again.err
 
 
-def _write_vocab(folder: Path, tokens: list[bytes]) -> None:
+def _write_vocab(
+    folder: Path, tokens: list[bytes], special_tokens: dict[str, int] | None = None
+) -> None:
     every = [bytes([byte]) for byte in range(256)] + tokens
     ranks = b"".join(base64.b64encode(token) + b" %d\n" % n for n, token in enumerate(every))
     entry = {
@@ -253,10 +257,231 @@ def _write_vocab(folder: Path, tokens: list[bytes]) -> None:
         "file": "tiny.tiktoken.gz",
         "sha256": hashlib.sha256(ranks).hexdigest(),
         "pat_str": r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+        "special_tokens": special_tokens or {},
     }
     folder.mkdir()
     (folder / "tiny.tiktoken.gz").write_bytes(gzip.compress(ranks))
     (folder / "index.json").write_text(json.dumps({"vocabs": [entry]}))
+
+
+# ---------------------------------------------------------------------- new processes
+
+
+FRESH = """
+[[array_out]]
+corpus = "tiny"
+megabytes = 0.008
+vocab = "tiny"
+shape = "documents"
+threads = 1
+fresh = true
+passes = ["load", "encode", "total"]
+clock = "cpu"
+about = "A tiny corpus."
+engines = ["byteweld", "byteweld:parent", "tiktoken"]
+truth = "tiktoken"
+"""
+
+
+FIRST_IDS = """
+[[first_ids]]
+corpus = "tiny"
+megabytes = 0.008
+vocab = "tiny"
+threads = 1
+passes = ["start"]
+clock = "cpu"
+about = "A line."
+engines = ["byteweld", "tiktoken"]
+truth = "tiktoken"
+"""
+
+
+SAFE = """
+[[encode]]
+corpus = "tiny"
+megabytes = 0.008
+vocab = "tiny"
+shape = "short"
+threads = 1
+passes = ["first"]
+clock = "cpu"
+about = "Short strings."
+engines = ["byteweld", "tiktoken"]
+truth = "tiktoken"
+"""
+
+
+def test_a_fresh_process_times_loading_and_encoding(
+    bench: Callable[..., Run], tmp_path: Path
+) -> None:
+    pytest.importorskip("tiktoken")
+    _write_vocab(tmp_path / "shared" / "vocabs", [b"lo", b"low", b"er", b" the", b"the", b"ne"])
+    run = bench(HEAD + FRESH, "--repeat=1", "--only=fresh", f"--parent={sys.prefix}")
+    assert run.status == 0, run.err
+    name = "array_out/tiny-0.008MB/tiny/documents/fresh/1-thread"
+    assert {row["definition"] for row in run.rows} == {
+        f"{name}/{which}" for which in ("load", "encode", "total")
+    }
+    for engine in ("byteweld", "byteweld:parent", "tiktoken"):
+        rows = {row["definition"]: row for row in run.rows if row["engine"] == engine}
+        assert {row["ok"] for row in rows.values()} == {"yes"}
+        for clock in ("wall_seconds", "cpu_seconds"):
+            load, encode, total = (
+                float(rows[f"{name}/{which}"][clock]) for which in ("load", "encode", "total")
+            )
+            assert load > 0
+            assert encode > 0
+            assert total == pytest.approx(load + encode, abs=3e-6)
+
+
+def test_the_parent_runs_where_it_is_installed(bench: Callable[..., Run], tmp_path: Path) -> None:
+    pytest.importorskip("tiktoken")
+    _write_vocab(tmp_path / "shared" / "vocabs", [b"lo", b"low"])
+    run = bench(HEAD + FRESH, "--repeat=1")
+    assert "byteweld:parent not installed: pass --parent VENV" in run.out
+    assert {row["engine"] for row in run.rows} == {"byteweld", "tiktoken"}
+
+    folder = tmp_path / "clone" / ".venv" / "lib" / "python3.11" / "site-packages"
+    (folder / "byteweld-9.9.dist-info").mkdir(parents=True)
+    metadata = "Metadata-Version: 2.1\nName: byteweld\nVersion: 9.9\n"
+    (folder / "byteweld-9.9.dist-info" / "METADATA").write_text(metadata)
+    parent = tmp_path / "clone" / ".venv"
+    engine = bench_run.find_engine("byteweld:parent", [BENCHES / "engines"], None, parent)
+    assert (engine.version, engine.python) == ("9.9 at unknown", str(parent / "bin" / "python"))
+    assert engine.variant == "parent"
+
+
+def test_a_fresh_engine_imports_its_libraries_before_the_clock_starts(tmp_path: Path) -> None:
+    code = """
+import importlib, sys
+import worker
+
+engine = worker.load_engine(worker.Path(sys.argv[1]))
+for name in engine.IMPORTS:
+    importlib.import_module(name)
+before = {name.partition(".")[0] for name in sys.modules}
+job = worker.Job(variant=None, shape="documents", threads=1, pattern=None, rank_file=sys.argv[2])
+call, answer = engine.array_out(job)
+call(["a"])
+print({name.partition(".")[0] for name in sys.modules} - before - sys.stdlib_module_names)
+"""
+    engine = str(BENCHES / "engines" / "byteweld.py")
+    done = subprocess.run(
+        [sys.executable, "-c", code, engine, _byte_ranks(tmp_path)],
+        env=os.environ | {"PYTHONPATH": str(BENCHES)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout, done.stderr) == ("set()\n", "")
+
+
+def _byte_ranks(folder: Path) -> str:
+    """A rank file with a token for every byte."""
+    lines = [base64.b64encode(bytes([byte])) + b" %d\n" % byte for byte in range(256)]
+    (folder / "bytes.tiktoken").write_bytes(b"".join(lines))
+    return str(folder / "bytes.tiktoken")
+
+
+def test_first_ids_are_those_of_a_bare_interpreter(
+    bench: Callable[..., Run], tmp_path: Path
+) -> None:
+    pytest.importorskip("tiktoken")
+    _write_vocab(tmp_path / "shared" / "vocabs", [b"lo", b"low", b"er", b" the", b"the", b"ne"])
+    run = bench(HEAD + FIRST_IDS, "--repeat=1")
+    assert run.status == 0, run.err
+    assert {(row["engine"], row["ok"]) for row in run.rows} == {
+        ("byteweld", "yes"),
+        ("tiktoken", "yes"),
+    }
+    assert {row["definition"] for row in run.rows} == {"first_ids/tiny-0.008MB/tiny/1-thread/start"}
+    # The first run filled the cache.
+    assert list((tmp_path / "cache" / "compiled-best").glob("*.byteweld"))
+    # What first_ids.py needs is imported after the clock has stopped.
+    stub = tmp_path / "stub.py"
+    stub.write_text(
+        "import sys\n\n\ndef first_ids(job):\n"
+        "    return lambda: None, lambda _: [[name in sys.modules for name in job.names]]\n"
+    )
+    names = ["json", "re", "pathlib", "types", "enum", "typing", "importlib.util"]
+    done = subprocess.run(
+        [sys.executable, "-I", str(BENCHES / "first_ids.py"), str(stub), repr({"names": names})],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout)["digest"] == worker.digest_ids([[0] * len(names)])
+
+
+def test_an_engine_that_fails_to_start_says_why(bench: Callable[..., Run], tmp_path: Path) -> None:
+    pytest.importorskip("tiktoken")
+    _write_vocab(tmp_path / "shared" / "vocabs", [b"lo"])
+    definitions = (HEAD + FIRST_IDS).replace('["byteweld", "tiktoken"]', '["byteweld", "broken"]')
+    run = bench(definitions, "--repeat=1", broken=BROKEN.replace("train", "first_ids"))
+    assert "RuntimeError: no luck today" in run.out
+    assert {row["engine"]: row["ok"] for row in run.rows} == {"byteweld": "yes", "broken": "error"}
+
+
+def test_short_strings_are_encoded_with_the_safety_check(
+    bench: Callable[..., Run], tmp_path: Path
+) -> None:
+    pytest.importorskip("tiktoken")
+    vocabs = tmp_path / "shared" / "vocabs"
+    _write_vocab(vocabs, [b"lo", b"low"], {"<|end|>": 300})
+    run = bench(HEAD + SAFE, "--repeat=1")
+    assert {row["ok"] for row in run.rows} == {"yes"}, run.out
+    # A special token in the text is refused by both, and their answer is not wrong but missing.
+    text = (tmp_path / "shared" / "tiny.txt").read_text()
+    (tmp_path / "shared" / "tiny.txt").write_text(text.replace("newer", "<|end|>"))
+    run = bench(HEAD + SAFE.replace('truth = "tiktoken"', 'truth = "byteweld"'), "--repeat=1")
+    assert run.status != 0
+    assert "<|end|>" in run.err
+
+
+UNAVAILABLE = """
+DISTRIBUTION = "byteweld"
+
+
+def unavailable(variant):
+    return f"no {variant} here" if variant == "avx2" else ""
+
+
+def train(job):
+    return lambda: None, lambda result: [b"answer"]
+"""
+
+
+def test_a_variant_that_cannot_run_is_skipped_with_its_reason(bench: Callable[..., Run]) -> None:
+    definitions = train(["tiered", "tiered:avx2", "tiered:portable"], "tiered")
+    run = bench(definitions, "--repeat=1", tiered=UNAVAILABLE)
+    assert "tiered:avx2 skipped: no avx2 here" in run.out
+    assert [row["engine"] for row in run.rows] == ["tiered", "tiered:portable"]
+
+
+def test_avx2_is_a_variant_only_where_avx512_is_the_best_tier(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from byteweld import _native
+
+    engine = worker.load_engine(BENCHES / "engines" / "byteweld.py")
+    assert engine.unavailable("parent") == ""
+    monkeypatch.delattr(_native, "limit_tier", raising=False)
+    assert engine.unavailable("avx2") == "this build cannot limit its tier"
+    limits: list[str] = []
+    monkeypatch.setattr(_native, "limit_tier", limits.append, raising=False)
+    monkeypatch.setattr(_native, "tiers", lambda: ["portable", "avx2"], raising=False)
+    assert engine.unavailable("avx2") == "byteweld itself runs without AVX-512 here"
+    monkeypatch.setattr(_native, "tiers", lambda: ["portable", "avx2", "avx512"], raising=False)
+    assert engine.unavailable("avx2") == ""
+    jobs = [
+        worker.Job(
+            variant=variant, shape="documents", pattern=None, rank_file=_byte_ranks(tmp_path)
+        )
+        for variant in (None, "avx2", "parent")
+    ]
+    for job in jobs:
+        engine.array_out(job)
+    assert limits == ["avx2"]
 
 
 def test_an_unknown_measure_or_name_is_a_usage_error(bench: Callable[..., Run]) -> None:
@@ -389,7 +614,7 @@ def test_an_unknown_pattern_is_a_usage_error(bench: Callable[..., Run]) -> None:
         ("definitions.toml", "count train"),
         (
             "encoding.toml",
-            "array_out count_tokens decode_array decode_list files_out list_out "
+            "array_out count_tokens decode_array decode_list encode files_out first_ids list_out "
             "load_json load_ranks",
         ),
     ],
@@ -412,18 +637,20 @@ def test_every_engine_has_the_functions_that_its_definitions_measure(
         for name in table["engines"]:
             engine = bench_run.find_engine(name, [BENCHES / "engines"])
             assert table["measure"] in engine.measures
+            assert not table["fresh"] or hasattr(worker.load_engine(engine.file), "IMPORTS")
 
 
 def test_the_quick_form_of_encoding_is_a_handful_of_definitions() -> None:
     definitions = read_definitions("encoding.toml")
     tables = list(bench_run.expand(definitions, ["array_out", "list_out"], quick=True))
     assert {table["label"] for table in tables} == {
-        f"{measure}/{corpus}-10MB/cl100k_base/documents/1-thread"
+        f"{measure}/{corpus}-10MB/{vocab}/documents/1-thread"
         for measure in ("array_out", "list_out")
         for corpus in ("prose", "code", "multi")
+        for vocab in ("cl100k_base", "o200k_base")
     }
     for table in tables:
-        assert table["engines"] == ["byteweld", "gigatoken", "fastokens"]
+        assert table["engines"] == ["byteweld", "byteweld:avx2", "gigatoken", "fastokens"]
         assert table["repeat"] == 3
 
 

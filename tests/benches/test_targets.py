@@ -118,6 +118,49 @@ def test_a_star_means_the_same_in_both_definitions() -> None:
     }
 
 
+def test_braces_match_one_of_a_few_names() -> None:
+    table = {
+        "definition": "{array,list}/*/{prose,code}/2-threads",
+        "against_definition": "*/*/*/1-thread",
+        "faster": {"first": 1.6},
+    }
+    wanted = targets.read_targets({"targets": [table]})
+    figures = {
+        (f"{measure}/x/{text}/{threads}/first", "byteweld"): line(seconds, 1)
+        for measure in ("array", "list", "files")
+        for text in ("prose", "chat")
+        for threads, seconds in (("2-threads", 1.0), ("1-thread", 1.7))
+    }
+    checks = {check.what: check.passed for check in targets.check_targets(wanted, figures)}
+    assert checks == {
+        "array/x/prose/2-threads/first": True,
+        "list/x/prose/2-threads/first": True,
+    }
+
+
+def test_a_target_of_one_tier_takes_the_engine_that_ran_with_it() -> None:
+    limits = {"definition": "a/*", "against": "best"}
+    wanted = targets.read_targets(
+        {
+            "targets": [
+                limits | {"engine": "byteweld:avx2", "otherwise": "byteweld", "faster": 1.4},
+                limits | {"beside": "byteweld:avx2", "faster": 1.8},
+            ]
+        }
+    )
+    figures = {("a/x", "byteweld"): line(1.0, 1), ("a/x", "peer"): line(1.5, 1)}
+    # Without AVX-512, byteweld itself is limited to AVX2.
+    checks = [(check.what, check.passed) for check in targets.check_targets(wanted, figures)]
+    assert checks == [("a/x", True), ("a/*", None)]
+    figures["a/x", "byteweld:avx2"] = line(1.2, 1)
+    checks = [(check.what, check.passed) for check in targets.check_targets(wanted, figures)]
+    assert checks == [("a/x byteweld:avx2", False), ("a/x", False)]
+    # Neither of ours is ever the best peer.
+    figures["a/x", "byteweld:parent"] = line(0.1, 1)
+    best = targets.best_peer("a/x", figures)
+    assert best is not None and best.median == 1.5
+
+
 def test_a_target_may_limit_nanoseconds_per_byte() -> None:
     wanted = targets.read_targets(
         {

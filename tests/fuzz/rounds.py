@@ -22,8 +22,8 @@ from .paths import MANY, ONE, SINGLE, THREADS, Asked, AskedMany, Both
 from .subjects import Subject
 from .texts import LARGE_BYTES, Text, Texts, random_words
 
-# More pre-tokens than the caches for short and long ones hold (2^18 and 2^15), with more ids than
-# fit the arena (2^19), see crates/byteweld-core/src/encode/words.rs.
+# By the longest length: more pre-tokens than the cache has slots (2^18), with more bytes and ids
+# than fit its arena (4 MiB), see crates/byteweld-core/src/encode/cache/.
 FLOOD_WORDS = {15: 300_000, 31: 60_000}
 DRIP_WORDS = {15: 300, 31: 100}
 SHRINK_TRIES = 3000

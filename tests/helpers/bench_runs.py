@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from plan import NOT_MEASURES, expand
+
 BENCHES = Path(__file__).parents[2] / "benches"
 
 
@@ -71,3 +73,10 @@ def train(engines: list[str], truth: str) -> str:
 
 def read_definitions(name: str) -> dict[str, Any]:
     return tomllib.loads((BENCHES / name).read_text())
+
+
+def all_definitions(name: str) -> list[dict[str, Any]]:
+    """Every combination of the axes of a definitions file."""
+    definitions = read_definitions(name)
+    measures = [measure for measure in definitions if measure not in NOT_MEASURES]
+    return list(expand(definitions, measures, quick=False))

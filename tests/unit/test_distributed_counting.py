@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ import byteweld
 from byteweld._memory import resident_bytes
 from byteweld.corpus import open_corpus
 from byteweld.distributed import counting
+from byteweld.distributed._work import begun
 from byteweld.engines import Engine, LocalEngine
 from byteweld.recipes import find_recipe
 from byteweld.sources import Sources
@@ -236,3 +239,28 @@ def test_a_table_in_memory_cannot_be_divided():
 
     with pytest.raises(TypeError, match="cannot be divided"):
         byteweld.count(pa.table({"text": ["a"]}), engine=LocalEngine())
+
+
+def test_a_task_that_still_writes_does_not_hide_the_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folders: list[Path] = []
+    real_rmdir = os.rmdir
+    refused: list[str] = []
+
+    def rmdir(path: os.PathLike[str] | str, **options: Any) -> None:
+        if not refused and os.fspath(path).endswith("slices"):  # a file has just been added
+            refused.append(os.fspath(path))
+            raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY))
+        real_rmdir(path, **options)
+
+    def fail() -> None:
+        with LocalEngine() as engine, begun(engine, {"job": "count"}, None) as work:
+            folders.append(Path(str(work.folder)))
+            (folders[0] / "slices").mkdir()
+            raise LookupError("the failure")
+
+    monkeypatch.setattr(os, "rmdir", rmdir)
+    with pytest.raises(LookupError, match="the failure"):
+        fail()
+    assert refused and not folders[0].parent.exists()

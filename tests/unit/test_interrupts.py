@@ -92,13 +92,13 @@ WORKS = [
     ("batch", 200_000_000),
     ("batch of one text", 100_000_000),
     ("offsets", 60_000_000),
-    ("count", 150_000_000),
+    ("count", 300_000_000),
     ("pretokenize", 100_000_000),
     ("decode", 200_000_000),
 ]
 
 
-def seconds_until_heard(work: str, size: int, after: float = 0.25) -> float | None:
+def seconds_until_heard(work: str, size: int, after: float = 0.1) -> float | None:
     """Return how long the interrupt took; None if the work ended before it came."""
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM, work, str(size), str(after)],

@@ -10,6 +10,8 @@ import lzma
 import os
 import random
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,32 @@ def test_what_is_cached_is_the_same_tokenizer(name, saved, tmp_path, no_files):
         assert tok.name == plain.name
         text = "the lowest cat<|end|> ♥"
         assert tok.encode(text, allowed_special="all") == plain.encode(text, allowed_special="all")
+
+
+@pytest.mark.parametrize(
+    ("is_cached", "slow"),
+    [
+        (False, {"byteweld._places", "hashlib", "inspect", "json", "numpy", "tempfile"}),
+        (True, {"byteweld.formats._sidecar", "base64", "inspect", "numpy", "tempfile"}),
+    ],
+)
+def test_loading_imports_no_slow_module_that_it_does_not_need(is_cached, slow, saved, tmp_path):
+    options = {"cache": str(tmp_path / "cache")} if is_cached else {}
+    options |= {"pattern": "gpt2", "special_tokens": {}}
+    path = str(tmp_path / "ranks.tiktoken")
+    Path(path).write_bytes((saved / "small.tiktoken").read_bytes())
+    byteweld.load(path, **options)
+    code = (
+        "import sys\n"
+        "before = set(sys.modules)\n"
+        "import byteweld\n"
+        f"assert byteweld.load({path!r}, **{options!r}).encode('cat')\n"
+        "print(*(set(sys.modules) - before))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = set(done.stdout.split())
+    assert "byteweld.tokenizer" in found
+    assert not found & slow
 
 
 def test_other_bytes_options_and_sidecars_are_cached_separately(saved, tmp_path):

@@ -30,9 +30,9 @@ pub(crate) fn last_cut(
     None
 }
 
-/// The first cut point at or after `from`, whatever is before and after `text`: the text of a file
-/// from any byte on, which ends where the file does if `is_end`. Before `from`, it has the bytes of
-/// the longest special token and of a character, or it is the start of the file.
+/// The first cut point at or after `from`, whatever precedes and follows `text`, which is part of a
+/// file and reaches its end if `is_end`. Before `from`, `text` must have as many bytes as the
+/// longest special token and as a character, or start where the file does.
 pub(crate) fn first_cut(
     pretokenizer: &Pretokenizer,
     specials: &Specials,

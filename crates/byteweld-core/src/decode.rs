@@ -86,6 +86,11 @@ impl TokenTable {
         Some(&self.bytes[start..start + length])
     }
 
+    /// The number of bytes of a token; 0 for an unknown id.
+    pub(crate) fn len_of(&self, id: u32) -> usize {
+        self.span(id).map_or(0, |(_, length)| length)
+    }
+
     /// The start of a token in `bytes`, and its length.
     #[inline(always)]
     fn span(&self, id: u32) -> Option<(usize, usize)> {
@@ -117,7 +122,7 @@ impl TokenTable {
                 return Ok(end);
             }
             // Enough for at least the next token.
-            let next = self.get(ids[done]).map_or(0, <[u8]>::len);
+            let next = self.len_of(ids[done]);
             let more = buffer.len() + next + 4 * ids.len() + COPY_BYTES;
             reserve(buffer, more)?;
             buffer.resize(buffer.len() + more, 0);

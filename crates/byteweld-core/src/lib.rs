@@ -7,7 +7,9 @@
 //! Not here: files, printing, environment variables, Python, a global thread pool. Work is done on
 //! the caller's thread or on scoped threads, as many as the caller allows, which end with the call.
 
-// Exceptions: `pretoken/masks.rs` and `prefetch.rs` for instructions, `huge.rs` for a system call.
+// Exceptions: `cpu/` for instructions and system calls, `pretoken/bits/tiers/x86.rs` and
+// `encode/cache/key/x86.rs` for instructions, `utf8/` for instructions and memory that is not
+// zeroed, `encode/cache/table.rs` for a promise about a type.
 #![deny(unsafe_code)]
 
 pub mod counts;
@@ -16,9 +18,11 @@ pub mod decode;
 pub mod documents;
 pub mod encode;
 pub mod error;
-mod huge;
+
+pub mod cpu;
+mod hash;
 mod lazy;
-mod prefetch;
+mod packed;
 pub mod pretoken;
 pub mod reserve;
 pub mod rewrite;
@@ -28,6 +32,7 @@ pub mod table;
 mod testing;
 mod threads;
 pub mod train;
+pub mod utf8;
 pub mod watch;
 
 pub use error::{Error, Result};

@@ -93,7 +93,7 @@ impl Encoder {
     ) -> PyResult<Bound<'py, PyList>> {
         let engine = self.engine(py)?;
         let specials = engine.specials(allowed, disallowed)?;
-        engine.encode_with(py, &text, &specials, |ids| engine.integers.list(py, ids))
+        engine.encode_to_list(py, &text, &specials)
     }
 
     fn encode_to_numpy<'py>(

@@ -8,7 +8,7 @@ use byteweld_core::watch::Watch;
 use numpy::{Element, PyArray1, ToPyArray};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyList};
 
 use crate::convert::{DETACH_BYTES, threads};
 use crate::error::raise;
@@ -37,8 +37,22 @@ thread_local! {
     /// Decoded bytes. Taken while in use, since one of Python's error handlers may call decode
     /// again.
     static DECODED: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
-    /// Ids of a short text.
+    /// Ids of a text.
     static ENCODED: Cell<Vec<u32>> = const { Cell::new(Vec::new()) };
+}
+
+/// An empty buffer for ids, with the space that an earlier call needed.
+fn scratch_ids() -> Vec<u32> {
+    let mut ids = ENCODED.take();
+    ids.clear();
+    ids
+}
+
+/// Keeps a buffer for the next call of this thread, unless it is large.
+fn keep_scratch(ids: Vec<u32>) {
+    if ids.capacity() <= MAX_KEPT_BYTES / size_of::<u32>() {
+        ENCODED.set(ids);
+    }
 }
 
 /// Everything an encoder builds from its vocabulary.
@@ -125,29 +139,17 @@ impl Engine {
         })
     }
 
-    /// Encodes a text and passes its ids to `make`; those of a short text are in a scratch buffer.
-    pub(crate) fn encode_with<T>(
+    /// Encodes a text to a list.
+    pub(crate) fn encode_to_list<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         text: &Text,
         specials: &Specials,
-        make: impl FnOnce(&[u32]) -> PyResult<T>,
-    ) -> PyResult<T> {
-        let bytes = text.as_ref();
-        if bytes.len() >= DETACH_BYTES {
-            return make(&self.encode_into(py, text, specials, Vec::new())?);
-        }
-        let mut ids = ENCODED.take();
-        ids.clear();
-        let made = specials
-            .check(&self.encoder, bytes, &Watch::default())
-            .and_then(|()| self.encoder.encode(bytes, &specials.allowed(), &mut ids))
-            .map_err(|error| raise(py, error))
-            .and_then(|()| make(&ids));
-        if ids.capacity() <= MAX_KEPT_BYTES / size_of::<u32>() {
-            ENCODED.set(ids);
-        }
-        made
+    ) -> PyResult<Bound<'py, PyList>> {
+        let ids = self.encode_into(py, text, specials, scratch_ids())?;
+        let list = self.integers.list(py, &ids);
+        keep_scratch(ids);
+        list
     }
 
     /// Encodes a text to an array.
@@ -157,11 +159,13 @@ impl Engine {
         text: &Text,
         specials: &Specials,
     ) -> PyResult<Bound<'py, PyArray1<u32>>> {
-        let length = text.as_ref().len();
-        if length >= DETACH_BYTES {
-            return Ok(array(py, self.encode_into(py, text, specials, Vec::new())?));
+        let ids = self.encode_into(py, text, specials, scratch_ids())?;
+        if ids.len() >= MAX_COPIED_ARRAY {
+            return Ok(PyArray1::from_vec(py, ids));
         }
-        self.encode_with(py, text, specials, |ids| Ok(ids.to_pyarray(py)))
+        let array = ids.to_pyarray(py);
+        keep_scratch(ids);
+        Ok(array)
     }
 
     /// Encodes many texts on several threads.

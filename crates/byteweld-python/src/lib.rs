@@ -19,8 +19,8 @@ mod stream;
 mod table;
 mod table_reader;
 mod text;
+mod tiers;
 mod trainer;
-mod utf8;
 mod vocabulary;
 
 use pyo3::prelude::*;
@@ -41,6 +41,8 @@ mod _native {
     use super::limit::MemoryLimit;
     #[pymodule_export]
     use super::table::{LetterModel, Table, crc32c};
+    #[pymodule_export]
+    use super::tiers::{limit_tier, tiers};
     #[pymodule_export]
     use super::trainer::train;
 

@@ -1,5 +1,6 @@
 //! Vocabularies read in one pass: rank files, the model of a tokenizer.json, and compiled tables.
 
+use byteweld_core::encode::PairLayout;
 use byteweld_core::table as core;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -30,6 +31,10 @@ impl Table {
         tokens
     }
 
+    pub(crate) fn layout(&self) -> Option<PairLayout> {
+        self.inner.layout().cloned()
+    }
+
     pub(crate) fn merges_in_order(&self) -> &[(u32, u32, u32)] {
         self.inner.merges()
     }
@@ -46,11 +51,11 @@ impl Table {
     /// Reads the output of `store`; None for any other data.
     #[staticmethod]
     fn restore(py: Python<'_>, data: &[u8]) -> Option<Self> {
-        py.detach(|| core::VocabTable::from_bytes(data)).map(|inner| Self { inner })
+        py.detach(|| core::VocabTable::from_compiled(data)).map(|inner| Self { inner })
     }
 
     fn store<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, &py.detach(|| self.inner.to_bytes()))
+        PyBytes::new(py, &py.detach(|| self.inner.compile()))
     }
 
     fn __len__(&self) -> usize {

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use byteweld_core::utf8;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -11,7 +12,6 @@ use pyo3::types::string::PyStringData;
 use pyo3::types::{PyByteArray, PyBytes, PyString};
 
 use crate::error::{raise, reserve};
-use crate::utf8::utf8;
 
 /// The bytes of a text. Those of ASCII and of `bytes` are borrowed; a `bytearray` is copied, since
 /// it can change.
@@ -93,9 +93,9 @@ fn transcode(text: &Bound<'_, PyString>) -> PyResult<Vec<u8>> {
     // SAFETY: a `str` does not change, and lives as long as `text`. The tests of all kinds of
     // strings check that its flags are laid out as expected.
     let made = match unsafe { text.data() }? {
-        PyStringData::Ucs1(units) => utf8(units),
-        PyStringData::Ucs2(units) => utf8(units),
-        PyStringData::Ucs4(units) => utf8(units),
+        PyStringData::Ucs1(units) => utf8::from_units(units),
+        PyStringData::Ucs2(units) => utf8::from_units(units),
+        PyStringData::Ucs4(units) => utf8::from_units(units),
     };
     made.map_err(|error| raise(text.py(), error))
 }

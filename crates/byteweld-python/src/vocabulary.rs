@@ -105,6 +105,7 @@ pub(crate) fn prepare(vocab: &Bound<'_, PyAny>) -> PyResult<(core::Encoder, Vec<
     let added: Vec<AddedToken> = traits.added_tokens.into_iter().map(added_token).collect();
     let specials = added.iter().filter(|token| token.special).map(|token| token.text.clone());
     let specials = specials.collect();
+    let layout = table.as_ref().and_then(|table| table.get().layout());
     let prepared = py.detach(|| {
         // Before their patterns are compiled.
         check_steps(traits.normalizer.len(), "normalizer")?;
@@ -115,6 +116,7 @@ pub(crate) fn prepare(vocab: &Bound<'_, PyAny>) -> PyResult<(core::Encoder, Vec<
         core::Encoder::new(core::Vocabulary {
             tokens,
             merges,
+            layout,
             ranking: match traits.ranking.0 {
                 Ranking::Merges if looks_up_first => Ranking::MergesAfterLookup,
                 ranking => ranking,

@@ -74,9 +74,6 @@ impl Opened {
             added.iter().filter(|token| token.special).map(|token| token.id).collect();
         special_ids.dedup(); // `added` is in order of id
         let encoder = Encoder::new(Vocabulary {
-            tokens: ordinary,
-            merges: table.merges().to_vec(),
-            ranking,
             added,
             added_bytes: others,
             pattern,
@@ -84,6 +81,7 @@ impl Opened {
             normalizer: normalizer(steps),
             gaps,
             unk,
+            ..Vocabulary::new(ordinary, table.merges().to_vec(), ranking)
         })
         .map_err(|error| error.to_string())?;
         let is_ranked_by_id = parts.is_ranked_by_id;

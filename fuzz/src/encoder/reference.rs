@@ -169,7 +169,7 @@ impl Reference {
     ) -> Option<()> {
         let part = &text[from..to];
         let ends: Vec<usize> = match &self.oracle {
-            Some(oracle) => oracle.tiles(part).unwrap().into_iter().map(|(end, _)| end).collect(),
+            Some(oracle) => oracle.spans(part).unwrap().into_iter().map(|(end, _)| end).collect(),
             None if part.is_empty() => Vec::new(),
             None => vec![part.len()],
         };

@@ -13,7 +13,7 @@ from byteweld._files import check_file
 from byteweld._saves import NO_FILES
 from byteweld.cli import _errors
 from byteweld.cli import _options as options
-from byteweld.formats._sidecar import sidecar_path
+from byteweld.formats._beside import sidecar_path
 from byteweld.training import report_path
 from byteweld.vocab import Vocabulary
 

@@ -15,7 +15,7 @@ from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
 from byteweld.cli._documents import Documents
 from byteweld.formats import dropping
-from byteweld.formats._hf_config import config_path
+from byteweld.formats._beside import config_path
 from byteweld.formats._json import MAX_BESIDE_BYTES, read_file
 
 EXAMPLES = """

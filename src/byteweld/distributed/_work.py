@@ -10,8 +10,10 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 import socket
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -24,6 +26,8 @@ from byteweld.errors import FormatError
 
 JOB: Final = "tasks.json"
 _DETAILS: Final = "details.json"
+_REMOVALS: Final = 20
+_SECONDS_BETWEEN_REMOVALS: Final = 0.1
 
 
 class Work(NamedTuple):
@@ -96,8 +100,11 @@ def begun(
                 "tasks run on several machines, which need a folder that all of them see; pass it "
                 "as work= (--work)"
             )
-        with tempfile.TemporaryDirectory(prefix="byteweld-") as made:
-            yield begin(LocalFolder(Path(made) / "work"), facts, overwrite=True)
+        made = Path(tempfile.mkdtemp(prefix="byteweld-"))
+        try:
+            yield begin(LocalFolder(made / "work"), facts, overwrite=True)
+        finally:
+            _remove_in_use(made)
         return
     if engine.work is None:
         assert near is not None
@@ -108,6 +115,18 @@ def begun(
     work = begin(folder, facts, overwrite=overwrite)
     yield work
     work.folder.remove_all()
+
+
+def _remove_in_use(folder: Path) -> None:
+    """Remove a folder that tasks may still write to: after a failure, those that run go on.
+
+    Whatever happens here must not hide the failure.
+    """
+    for _ in range(_REMOVALS):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(_SECONDS_BETWEEN_REMOVALS)
 
 
 def resumed(folder: Folder) -> tuple[Work, dict[str, Any]]:

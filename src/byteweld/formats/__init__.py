@@ -8,14 +8,15 @@ is only written, `load` says why. No format module imports another.
 
 from __future__ import annotations
 
-import importlib
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Final, NamedTuple
 
 from byteweld._saves import NO_FILES, read_together
 from byteweld.errors import FormatError, UnsupportedError, nearest
+from byteweld.formats._beside import config_path, sidecar_path
 from byteweld.formats._json import read_head
 from byteweld.vocab import Vocabulary
 
@@ -198,9 +199,6 @@ def held(vocab: Vocabulary, path: str | os.PathLike[str], format: str | None = N
 
 def files_beside(path: Path) -> list[Path]:
     """Return the paths of the optional files that `load` reads along with a file."""
-    from byteweld.formats._hf_config import config_path
-    from byteweld.formats._sidecar import sidecar_path
-
     config = config_path(path)
     return [sidecar_path(path)] if config is None else [sidecar_path(path), config]
 
@@ -217,6 +215,8 @@ def _files_read(path: Path) -> list[Path]:
 
 
 def _module(name: str) -> Any:
+    import importlib  # slow to import, and reading a compiled vocabulary needs no format
+
     return importlib.import_module(f"{__name__}.{_WRITTEN[name].module}")
 
 
@@ -259,19 +259,13 @@ def _known_format(name: str, known: Collection[str]) -> str:
     raise UnsupportedError(f"unknown format {name!r}; {known_names(name, known)}")
 
 
-def _check_options(
-    function: Callable[..., object], options: Collection[str], format_name: str
-) -> None:
+def _check_options(function: FunctionType, options: Collection[str], format_name: str) -> None:
     """Reject options that a format does not have, instead of ignoring them."""
     if not options:
         return
-    import inspect  # slow to import, and rarely needed
-
-    known = [
-        name
-        for name, parameter in inspect.signature(function).parameters.items()
-        if parameter.kind is parameter.KEYWORD_ONLY and name not in ("overwrite", "beside")
-    ]
+    code = function.__code__  # `inspect` would be slow to import
+    keywords = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
+    known = [name for name in keywords if name not in ("overwrite", "beside")]
     for name in options:
         if name not in known:
             raise TypeError(

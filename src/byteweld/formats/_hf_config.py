@@ -16,20 +16,10 @@ from pathlib import Path
 from typing import Final
 
 from byteweld.errors import FormatError
-from byteweld.formats._json import MAX_BESIDE_BYTES, parse_object, plain_path, read_file, show
+from byteweld.formats._json import MAX_BESIDE_BYTES, parse_object, read_file, show
 from byteweld.vocab import ROLES
 
 _KEYS: Final[dict[str, str]] = {role: f"{role}_token" for role in ROLES}
-
-
-def config_path(main: Path) -> Path | None:
-    """Return the config beside a file; None if the name is not one that transformers looks for.
-
-    >>> config_path(Path("model/tokenizer.json")), config_path(Path("model/books.json"))
-    (PosixPath('model/tokenizer_config.json'), None)
-    """
-    is_found = plain_path(main).name == "tokenizer.json"
-    return main.with_name("tokenizer_config.json") if is_found else None
 
 
 def read_roles(path: Path) -> dict[str, str | None]:

@@ -5,21 +5,20 @@ Strict means UTF-8, no repeated keys, no NaN, no lone surrogates, and bounded ne
 
 from __future__ import annotations
 
-import json
 import re
 import reprlib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final, NoReturn
 
-from byteweld._files import COMPRESSED_SUFFIXES, read_regular, read_start
+from byteweld._files import read_regular, read_start
 from byteweld.errors import FormatError, MissingKeyError, UnsupportedError
 from byteweld.vocab import MAX_ID
 
 MAX_FILE_BYTES: Final = 1 << 30  # the largest known vocabularies have 20 MB
 MAX_BESIDE_BYTES: Final = 1 << 28  # sidecars, configs, reports; a million special tokens have 40 MB
 
-_SURROGATE_ESCAPE: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+_SURROGATE_ESCAPE: Final = rb"\\u[dD][89a-fA-F]"
 
 # Errors show values shortened, and never deeper than a few levels: a hostile file may nest its
 # values nearly as deep as Python's own stack.
@@ -59,17 +58,10 @@ def _damaged(path: Path, error: ValueError) -> FormatError:
     return FormatError(f"the file cannot be decompressed: {error}", path=path)
 
 
-def plain_path(path: Path) -> Path:
-    """Return a path without a suffix such as .gz.
-
-    >>> plain_path(Path("ranks.tiktoken.gz")).name
-    'ranks.tiktoken'
-    """
-    return path.with_suffix("") if path.suffix in COMPRESSED_SUFFIXES else path
-
-
 def parse_object(data: bytes, path: Path) -> dict[str, object]:
     """Parse one JSON object strictly; anything else is a FormatError."""
+    import json  # slow to import, and rank files need none of it
+
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -89,7 +81,7 @@ def parse_object(data: bytes, path: Path) -> dict[str, object]:
         raise FormatError(str(error), path=path) from None
     if type(value) is not dict:
         raise FormatError(f"expected a JSON object, found {show(value)}", path=path)
-    if _SURROGATE_ESCAPE.search(data):
+    if re.search(_SURROGATE_ESCAPE, data):
         _refuse_surrogates(value, path)
     return value
 

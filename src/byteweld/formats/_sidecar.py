@@ -7,18 +7,16 @@ the vocabulary file, so that it is never used with another file.
 from __future__ import annotations
 
 import enum
-import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, get_args
 
+from byteweld._files import sha256
 from byteweld.errors import FormatError, PatternError
 from byteweld.formats._json import (
     MAX_BESIDE_BYTES,
     is_text,
     parse_object,
-    plain_path,
     read_file,
     read_ids,
     require,
@@ -28,7 +26,6 @@ from byteweld.patterns import resolve_pattern
 from byteweld.vocab import ROLES, VocabAlphabet, Vocabulary
 
 VERSION: Final = 1
-SUFFIX: Final = ".byteweld.json"
 ALPHABETS: Final[tuple[str, ...]] = get_args(VocabAlphabet)
 
 _KEYS: Final = ("byteweld", "pattern", "special_tokens", "roles", "alphabet", "sha256")
@@ -55,30 +52,17 @@ class Sidecar(NamedTuple):
 # ---------------------------------------------------------------------- sidecars
 
 
-def sidecar_path(main: Path) -> Path:
-    """Return the path of a file's sidecar, which a compressed file shares with the plain one.
-
-    >>> sidecar_path(Path("ranks.tiktoken")).name
-    'ranks.tiktoken.byteweld.json'
-    """
-    plain = plain_path(main)
-    return plain.with_name(plain.name + SUFFIX)
-
-
-def digest(data: bytes) -> str:
-    """Return the SHA-256 of a file's content in hexadecimal."""
-    return hashlib.sha256(data).hexdigest()
-
-
 def render(vocab: Vocabulary, data: bytes) -> bytes:
     """Return the content of the sidecar of a vocabulary whose file has the content `data`."""
+    import json  # slow to import, and only writing needs it
+
     value = {
         "byteweld": VERSION,
         "pattern": resolve_pattern(vocab.pattern),
         "special_tokens": _owners_first(vocab),
         "roles": dict(vocab.roles),
         "alphabet": vocab.alphabet,
-        "sha256": digest(data),
+        "sha256": sha256(data),
     }
     return (json.dumps(value, indent=2, ensure_ascii=False) + "\n").encode()
 
@@ -114,10 +98,10 @@ def read(path: Path, data: bytes) -> Sidecar | None:
             f"unknown key {show(unknown[0])}; expected one of {', '.join(_KEYS)}", path=path
         )
     expected = require(value, "sha256", path, "the sidecar")
-    if expected != digest(data):
+    if expected != sha256(data):
         raise FormatError(
             f"the sidecar belongs to a file with sha256 {show(expected)}, but the file beside it "
-            f"has {digest(data)!r}; delete the sidecar, or save the vocabulary again",
+            f"has {sha256(data)!r}; delete the sidecar, or save the vocabulary again",
             path=path,
         )
     roles = read_ids(require(value, "roles", path, "the sidecar"), path, "'roles'")

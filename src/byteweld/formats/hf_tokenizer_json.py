@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from byteweld._saves import NO_FILES, write_together
 from byteweld.errors import ByteweldError, FormatError, VocabularyError
 from byteweld.formats import _sidecar
-from byteweld.formats._hf_config import config_path, has_conflict, merge_roles, read_roles
+from byteweld.formats._beside import config_path, sidecar_path
+from byteweld.formats._hf_config import has_conflict, merge_roles, read_roles
 from byteweld.formats._hf_fields import BYTE_LEVEL_KEYS, describe
 from byteweld.formats._hf_letters import (
     needs_ignore_merges,
@@ -145,7 +146,7 @@ def _load(
     inferred = _infer_roles(known, unk_token, template, alphabet)
     config = config_path(path)
     roles = inferred if config is None else _declared_roles(config, inferred, known, ids, alphabet)
-    beside = _sidecar.read(_sidecar.sidecar_path(path), data)
+    beside = _sidecar.read(sidecar_path(path), data)
     try:
         vocab = make(
             added_tokens=added_tokens,
@@ -159,7 +160,7 @@ def _load(
     except VocabularyError as error:
         raise FormatError(str(error), path=path) from error
     if beside is not None:
-        _check_sidecar(beside, vocab, inferred.get("unk"), _sidecar.sidecar_path(path))
+        _check_sidecar(beside, vocab, inferred.get("unk"), sidecar_path(path))
     return vocab
 
 
@@ -255,7 +256,7 @@ def files(vocab: Vocabulary, path: Path) -> list[Path]:
     An existing tokenizer_config.json is listed only if `save` would have to change a role in it.
     """
     parts = _write_parts(vocab)
-    sidecar, config = _sidecar.sidecar_path(path), _config_path(vocab, path)
+    sidecar, config = sidecar_path(path), _config_path(vocab, path)
     found = [path]
     if sidecar.exists() or (config is None and dict(vocab.roles) != parts.inferred):
         found.append(sidecar)
@@ -278,7 +279,7 @@ def save(
     """
     parts = _write_parts(vocab)
     data = _render(parts, write_merges(vocab))
-    sidecar, config = _sidecar.sidecar_path(path), _config_path(vocab, path)
+    sidecar, config = sidecar_path(path), _config_path(vocab, path)
     contents: dict[Path, bytes | None] = {**beside}
     if config is not None:
         merged = merge_roles(config, parts.roles, overwrite=overwrite)

@@ -10,9 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from byteweld._files import sha256
 from byteweld._saves import NO_FILES, write_together
 from byteweld.errors import FormatError, UnsupportedError, VocabularyError
 from byteweld.formats import _sidecar
+from byteweld.formats._beside import sidecar_path
 from byteweld.formats._json import read_file, show
 from byteweld.formats._limits import refuse
 from byteweld.formats._ranks import (
@@ -56,11 +58,11 @@ def load(
     data = read_file(path)
     table = read_ranks(data)
     tokens = _read_ranks(data, path) if table is None else {}
-    sidecar = _sidecar.sidecar_path(path)
+    sidecar = sidecar_path(path)
     if UNSET in (pattern, special_tokens) and not sidecar.exists():
         from byteweld.known_encodings import RANK_SETTINGS
 
-        settings = RANK_SETTINGS.get(_sidecar.digest(data))
+        settings = RANK_SETTINGS.get(sha256(data))
         if settings is not None:
             pattern = settings.pattern if pattern is UNSET else pattern
             special_tokens = settings.special_tokens if special_tokens is UNSET else special_tokens
@@ -183,7 +185,7 @@ def check(vocab: Vocabulary) -> None:
 
 def files(vocab: Vocabulary, path: Path) -> list[Path]:
     """Return the files that `save` writes."""
-    return [path, _sidecar.sidecar_path(path)]
+    return [path, sidecar_path(path)]
 
 
 def save(
@@ -196,5 +198,5 @@ def save(
     """Write the ranks, and a sidecar with pattern, special tokens and roles."""
     check(vocab)
     data = b"".join(to_base64(token) + b" %d\n" % rank for rank, token in vocab.ordinary())
-    sidecar = {_sidecar.sidecar_path(path): _sidecar.render(vocab, data)}
+    sidecar = {sidecar_path(path): _sidecar.render(vocab, data)}
     write_together({**beside, **sidecar, path: data}, overwrite=overwrite)

@@ -11,8 +11,8 @@ from random import Random
 from typing import Any
 
 import byteweld
+from byteweld._files import sha256
 from byteweld._native import crc32c
-from byteweld.formats._sidecar import digest
 from tests.harness import draw
 from tests.harness.files import bases, mutate
 from tests.harness.files.bases import Files
@@ -100,7 +100,7 @@ def sign_sidecar(main: Sequence[str], sidecar: str) -> Callable[[Random, Files],
         if not isinstance(value, dict) or "sha256" not in value:
             return files
         found = json.dumps(value["sha256"]).encode()
-        fresh = digest(b"".join(files.get(name, b"") for name in main))
+        fresh = sha256(b"".join(files.get(name, b"") for name in main))
         return files | {sidecar: files[sidecar].replace(found, json.dumps(fresh).encode())}
 
     return finish

@@ -13,7 +13,7 @@ import pytest
 import byteweld
 from byteweld import formats
 from byteweld.errors import FormatError
-from byteweld.formats import _sidecar
+from byteweld.formats._beside import sidecar_path
 from byteweld.vocab import Vocabulary
 
 BYTES = {byte: bytes([byte]) for byte in range(256)}
@@ -127,7 +127,7 @@ def test_a_role_that_differs_is_replaced_only_with_overwrite(main: Path, config:
 
 
 def test_a_stale_sidecar_is_removed_only_with_overwrite(main: Path) -> None:
-    sidecar = _sidecar.sidecar_path(main)
+    sidecar = sidecar_path(main)
     sidecar.write_bytes(b"mine")
     with pytest.raises(FileExistsError, match=r"byteweld\.json exists"):
         formats.save(vocabulary(ROLES), main)
@@ -263,7 +263,7 @@ def test_a_sidecar_wins_over_the_config(main: Path, config: Path) -> None:
     vocab = Vocabulary(BYTES | {256: b"<|eos|>"}, special_tokens=specials)  # eos is not a role
     formats.save(vocab, main)
     put(config, {"eos_token": "<|eos|>"})
-    assert _sidecar.sidecar_path(main).exists()
+    assert sidecar_path(main).exists()
     assert formats.load(main) == vocab
 
 

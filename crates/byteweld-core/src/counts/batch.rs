@@ -9,15 +9,16 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 
 use super::spill::MemoryLimit;
-use super::table::{CountTable, PackedKey, pack, pack_chunk};
+use super::table::CountTable;
 use crate::error::{Error, Result};
+use crate::packed::{Packed, pack, pack_chunk};
 
 /// Pre-tokens per batch: enough to overlap cache misses, few enough for the batch to fit in L1.
 pub(super) const BATCH_LEN: usize = 128;
 
 #[derive(Clone, Copy, Default)]
 struct Item {
-    key: PackedKey,
+    key: Packed,
     hash: u64,
     count: u64,
 }

@@ -23,7 +23,7 @@ use crate::documents::{
     SourceReader,
 };
 use crate::error::{Error, Result};
-use crate::pretoken::{Budget, Pretokenizer};
+use crate::pretoken::{Bounds, Budget, Pretokenizer};
 use crate::reserve::check_memory;
 use crate::specials::Specials;
 use crate::threads::run_workers;
@@ -69,26 +69,22 @@ impl CountOptions<'_> {
         let mut position = piece.start;
         let mut boundaries = self.boundaries.search(&text[..piece.end]);
         let mut budget = Budget::new(Watch::default());
+        let mut bounds = Bounds::default();
         loop {
             let special = boundaries.next(position);
             let end = special.map_or(piece.end, |s| s.start);
-            let mut failure = None;
+            let mut outcome = Ok(());
             // Not cut off at `end`, so that a few bytes after a pre-token can be loaded with it.
             let from = &text[position..];
-            self.pretokenizer.for_each_piece(
-                &text[position..end],
-                &mut budget,
-                &mut |start, end, _| match batch.add(from, start, end) {
-                    Ok(()) => ControlFlow::Continue(()),
-                    Err(error) => {
-                        failure = Some(error);
-                        ControlFlow::Break(())
-                    }
-                },
-            )?;
-            if let Some(error) = failure {
-                return Err(error);
-            }
+            let mut add_all = |base: usize, bounds: &[u32]| {
+                outcome = bounds.windows(2).try_for_each(|bounds| {
+                    batch.add(from, base + bounds[0] as usize, base + bounds[1] as usize)
+                });
+                if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            };
+            let span = &text[position..end];
+            self.pretokenizer.for_each_batch(span, &mut budget, &mut bounds, &mut add_all)?;
+            outcome?;
             match special {
                 Some(special) => position = special.end,
                 None => return Ok(()),

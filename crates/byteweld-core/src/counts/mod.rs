@@ -19,9 +19,10 @@ pub use sorted_index::SortedIndex;
 pub use spill::{MemoryLimit, Spill};
 
 use crate::error::{Error, Result};
+use crate::packed::{Packed, pack};
 use crate::reserve::reserve_exact;
 use batch::{Batch, part_of};
-use table::{CountTable, PackedKey, pack, table_bytes};
+use table::{CountTable, table_bytes};
 
 /// Pre-tokens and their counts.
 pub struct Counts {
@@ -113,7 +114,7 @@ impl Counts {
         (table.bytes(entry), entry.count)
     }
 
-    fn sort_key(&self, (table, entry): (u32, u32)) -> PackedKey {
+    fn sort_key(&self, (table, entry): (u32, u32)) -> Packed {
         let table = &self.tables[table as usize];
         table.sort_key(&table.entries()[entry as usize])
     }

@@ -17,12 +17,10 @@ use foldhash::fast::RandomState;
 
 use super::overflow;
 use super::spill::Spill;
+use crate::cpu::prefetch;
 use crate::error::{Error, Result};
-use crate::prefetch::prefetch;
+use crate::packed::{MAX_PACKED_BYTES as MAX_KEY_BYTES, Packed, pack};
 use crate::reserve::{append, failed, reserve_exact};
-
-/// The length of the longest pre-token stored in its entry.
-pub(super) const MAX_KEY_BYTES: usize = 15;
 
 /// The last byte of an entry's key if the pre-token is in the arena; otherwise that is a length.
 const ARENA_TAG: u8 = u8::MAX;
@@ -34,44 +32,9 @@ const MIN_SLOTS: usize = 16;
 /// The limit of 32-bit indices.
 const MAX_SLOTS: u64 = 1 << 32;
 
-/// A pre-token of up to 15 bytes, padded with zeros, and its length in the last byte, which keeps
-/// pre-tokens that differ only in trailing zeros distinct.
-pub(super) type PackedKey = u128;
-
-/// By length: a mask of that many low bytes.
-const LENGTH_MASKS: [PackedKey; MAX_KEY_BYTES + 1] = {
-    let mut masks = [0; MAX_KEY_BYTES + 1];
-    let mut length = 1;
-    while length <= MAX_KEY_BYTES {
-        masks[length] = masks[length - 1] << 8 | 0xFF;
-        length += 1;
-    }
-    masks
-};
-
-/// The key of a pre-token, if it is short.
-pub(super) fn pack(pretoken: &[u8]) -> Option<PackedKey> {
-    let mut bytes = [0; MAX_KEY_BYTES + 1];
-    bytes.get_mut(..pretoken.len())?.copy_from_slice(pretoken);
-    (pretoken.len() <= MAX_KEY_BYTES)
-        .then(|| with_length(PackedKey::from_le_bytes(bytes), pretoken.len()))
-}
-
-/// The key of the first `length` of 16 bytes, if it is short.
-#[inline(always)]
-pub(super) fn pack_chunk(bytes: &[u8; MAX_KEY_BYTES + 1], length: usize) -> Option<PackedKey> {
-    let mask = LENGTH_MASKS.get(length)?;
-    Some(with_length(PackedKey::from_le_bytes(*bytes) & mask, length))
-}
-
-#[inline]
-fn with_length(bytes: PackedKey, length: usize) -> PackedKey {
-    bytes | (length as PackedKey) << (8 * MAX_KEY_BYTES)
-}
-
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
-    /// The [`PackedKey`]; or the arena offset (8 bytes), the length (7 bytes) and [`ARENA_TAG`].
+    /// The [`Packed`]; or the arena offset (8 bytes), the length (7 bytes) and [`ARENA_TAG`].
     key: [u8; MAX_KEY_BYTES + 1],
     pub(super) count: u64,
 }
@@ -79,8 +42,8 @@ pub(super) struct Entry {
 impl Entry {
     /// The key of a short pre-token; never equal to the key of a long one.
     #[inline]
-    pub(super) fn key(&self) -> PackedKey {
-        PackedKey::from_le_bytes(self.key)
+    pub(super) fn key(&self) -> Packed {
+        Packed::from_le_bytes(self.key)
     }
 
     pub(super) fn is_long(&self) -> bool {
@@ -108,8 +71,8 @@ impl Entry {
     }
 
     /// A number ordered as the bytes are, as far as the first 15 bytes decide.
-    fn sort_key(&self) -> PackedKey {
-        PackedKey::from_be_bytes(self.key)
+    fn sort_key(&self) -> Packed {
+        Packed::from_be_bytes(self.key)
     }
 }
 
@@ -159,14 +122,14 @@ impl CountTable {
     }
 
     /// A number ordered as the entry's bytes are, as far as the first 15 bytes decide.
-    pub(super) fn sort_key(&self, entry: &Entry) -> PackedKey {
+    pub(super) fn sort_key(&self, entry: &Entry) -> Packed {
         if !entry.is_long() {
             return entry.sort_key();
         }
         let mut key = [0; MAX_KEY_BYTES + 1];
         key[..MAX_KEY_BYTES].copy_from_slice(&self.bytes(entry)[..MAX_KEY_BYTES]);
         key[MAX_KEY_BYTES] = MAX_KEY_BYTES as u8 + 1; // after the key that ends here
-        PackedKey::from_be_bytes(key)
+        Packed::from_be_bytes(key)
     }
 
     /// The total length of the long pre-tokens.
@@ -220,7 +183,7 @@ impl CountTable {
     /// Counts a short pre-token, given its slot; false if the slot belongs to another entry or the
     /// count would overflow.
     #[inline]
-    pub(super) fn try_increment(&mut self, slot: u32, key: PackedKey, count: u64) -> bool {
+    pub(super) fn try_increment(&mut self, slot: u32, key: Packed, count: u64) -> bool {
         match self.entries.get_mut(slot as usize & (self.slots.len() - 1)) {
             Some(entry) if entry.key() == key => match entry.count.checked_add(count) {
                 Some(sum) => {
@@ -251,7 +214,7 @@ impl CountTable {
 
     /// Counts a short pre-token. Space for it must be reserved.
     #[inline(never)]
-    pub(super) fn add_short(&mut self, key: PackedKey, hash: u64, count: u64) -> Result<()> {
+    pub(super) fn add_short(&mut self, key: Packed, hash: u64, count: u64) -> Result<()> {
         match self.find(hash, |entry| entry.key() == key) {
             Lookup::Found(index) => self.add_to(index, count),
             Lookup::Vacant(slot) => {
@@ -265,8 +228,8 @@ impl CountTable {
         match self.find_long(hash, pretoken) {
             Lookup::Found(index) => self.add_to(index, count),
             Lookup::Vacant(slot) => {
-                let (start, length) = (self.arena.len() as PackedKey, pretoken.len() as PackedKey);
-                let key = start | length << 64 | PackedKey::from(ARENA_TAG) << (8 * MAX_KEY_BYTES);
+                let (start, length) = (self.arena.len() as Packed, pretoken.len() as Packed);
+                let key = start | length << 64 | Packed::from(ARENA_TAG) << (8 * MAX_KEY_BYTES);
                 append(&mut self.arena, pretoken)?;
                 self.insert(slot, hash, Entry { key: key.to_le_bytes(), count });
                 Ok(())

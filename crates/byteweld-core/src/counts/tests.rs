@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex};
 
 use super::batch::Batch;
 use super::counter::add_up;
-use super::table::{CountTable, MAX_KEY_BYTES, pack, pack_chunk, table_bytes};
+use super::table::{CountTable, table_bytes};
 use super::{CountOptions, Counter, Counts, MemoryLimit, Pruned, SortedIndex, Spill};
 use crate::documents::{DocumentSource, ReadStatus};
 use crate::error::Error;
+use crate::packed::MAX_PACKED_BYTES;
 use crate::pretoken::Pretokenizer;
 use crate::specials::Specials;
 use crate::testing::Random;
@@ -45,21 +46,6 @@ fn counts_of(items: &[(&[u8], u64)]) -> Counts {
 }
 
 // ---------------------------------------------------------------------- the table
-
-#[test]
-fn a_key_is_the_bytes_and_their_length() {
-    let text: Vec<u8> = (1..=40).collect();
-    for length in 0..=40 {
-        let expected = (length <= MAX_KEY_BYTES).then(|| {
-            let mut bytes = [0; 16];
-            bytes[..length].copy_from_slice(&text[..length]);
-            bytes[MAX_KEY_BYTES] = length as u8;
-            u128::from_le_bytes(bytes)
-        });
-        assert_eq!(pack(&text[..length]), expected);
-        assert_eq!(pack_chunk(text.first_chunk().unwrap(), length), expected);
-    }
-}
 
 #[test]
 fn pretokens_that_differ_only_in_zeros_are_different() {
@@ -327,7 +313,7 @@ fn one_thread_lists_pretokens_in_order_of_first_occurrence() {
         };
         pretokenizer.for_each(document, &mut add).unwrap();
     }
-    assert!(expected.iter().any(|pretoken| pretoken.len() > MAX_KEY_BYTES));
+    assert!(expected.iter().any(|pretoken| pretoken.len() > MAX_PACKED_BYTES));
     let mut counter = Counter::new(threads(1));
     counter.count_documents(&documents, &options).unwrap();
     let counts = counter.finish().unwrap();

@@ -3,29 +3,32 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::merge::Scratch;
-use super::pairs::NONE;
-use super::trie::Trie;
-use super::{Allowed, Encoder, Gaps, WithEnds, character_length};
+use super::Encoder;
+use super::gaps::character_length;
+use super::long::Trie;
+use super::scratch::Scratch;
+use super::sink::WithEnds;
+use super::specials::Allowed;
+use super::vocabulary::Gaps;
 use crate::error::Result;
 use crate::watch::Watch;
 
-/// The search for longest matches may read this many bytes per byte of text. It reads a byte again if a long token
-/// almost matched; a vocabulary made for that could make it quadratic.
-const MAX_STEPS: usize = 512;
+/// Bytes that the search may read per byte of text. It reads a byte again if a long token almost
+/// matches; a vocabulary built for that could make it quadratic.
+const MAX_READS_PER_BYTE: usize = 512;
 
 /// Pre-tokens, and those on which longest match and merging agree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Agreement {
     /// The number of pre-tokens.
     pub pretokens: u64,
-    /// The number of those that longest match cuts into the same tokens.
+    /// The number of those that longest match splits into the same tokens.
     pub agreeing: u64,
 }
 
 impl Encoder {
-    /// Compares longest match with merging on every pre-token of a text; `None` if the vocabulary would take too
-    /// many steps.
+    /// Compares longest match with merging on every pre-token of a text; `None` if that would take
+    /// too long.
     pub fn longest_match_agreement(
         &self,
         text: &[u8],
@@ -34,14 +37,18 @@ impl Encoder {
     ) -> Result<Option<Agreement>> {
         let trie = self.all_tokens();
         let Some(trie) = &*trie else { return Ok(None) };
-        self.with_scratch(|scratch| {
+        self.pool.with_scratch(|scratch| {
             scratch.watch = watch.clone();
-            let steps = text.len().saturating_mul(MAX_STEPS);
-            let sink = WithEnds::default();
-            let found = Agreement::default();
-            let mut comparison = Comparison { encoder: self, trie, scratch, sink, steps, found };
+            let mut comparison = Comparison {
+                encoder: self,
+                trie,
+                scratch,
+                merged: WithEnds::default(),
+                reads_left: text.len().saturating_mul(MAX_READS_PER_BYTE),
+                agreement: Agreement::default(),
+            };
             let mut start = 0;
-            let mut specials = self.recognize(text, allowed);
+            let mut specials = self.specials.recognize(text, allowed);
             loop {
                 let special = specials.next(start).map(|(special, _)| special);
                 let end = special.as_ref().map_or(text.len(), |special| special.start);
@@ -50,7 +57,7 @@ impl Encoder {
                 }
                 match special {
                     Some(special) => start = special.end,
-                    None => return Ok(Some(comparison.found)),
+                    None => return Ok(Some(comparison.agreement)),
                 }
             }
         })
@@ -72,14 +79,15 @@ struct Comparison<'e> {
     encoder: &'e Encoder,
     trie: &'e Trie,
     scratch: &'e mut Scratch,
-    sink: WithEnds,
-    /// Steps left for the text.
-    steps: usize,
-    found: Agreement,
+    /// The tokens that merging gives for the current pre-token.
+    merged: WithEnds,
+    /// Number of bytes that the search may still read.
+    reads_left: usize,
+    agreement: Agreement,
 }
 
 impl Comparison<'_> {
-    /// Compares on all pre-tokens of a text without special tokens; false if that takes too many steps.
+    /// Compares all pre-tokens of a text without special tokens; false if that takes too long.
     fn add(&mut self, text: &[u8], watch: &Watch) -> Result<bool> {
         let mut outcome = Ok(true);
         self.encoder.pretokenize(text, watch, &mut |pretoken| {
@@ -95,32 +103,32 @@ impl Comparison<'_> {
 
     fn compare(&mut self, pretoken: &[u8]) -> Result<bool> {
         let encoder = self.encoder;
-        self.found.pretokens += 1;
-        // If a pre-token is looked up whole, it is its own longest match, too.
+        self.agreement.pretokens += 1;
+        // A pre-token that is looked up whole is its own longest match, too.
         if encoder.whole.get(pretoken, &encoder.tokens).is_some() {
-            self.found.agreeing += 1;
+            self.agreement.agreeing += 1;
             return Ok(true);
         }
-        self.sink.ids.clear();
-        self.sink.ends.clear();
+        self.merged.ids.clear();
+        self.merged.ends.clear();
         let all = 0..pretoken.len();
-        let _ = encoder.encode_pretoken(pretoken, all, &mut self.sink, self.scratch)?;
+        let _ = encoder.encode_pretoken(pretoken, all, &mut self.merged, self.scratch)?;
         let same = self.is_longest_match(pretoken);
-        self.found.agreeing += u64::from(same == Some(true));
+        self.agreement.agreeing += u64::from(same == Some(true));
         Ok(same.is_some())
     }
 
-    /// Whether longest match ends tokens where merging does; `None` if that takes too many steps.
+    /// Whether longest match ends its tokens where merging does; `None` if that takes too long.
     fn is_longest_match(&mut self, pretoken: &[u8]) -> Option<bool> {
         let mut at = self.dropped(pretoken);
-        for &end in &self.sink.ends {
+        for &end in &self.merged.ends {
             let rest = pretoken.get(at..).filter(|rest| !rest.is_empty());
             let Some(rest) = rest else { return Some(false) };
             let (longest, read) = self.trie.longest(rest);
-            self.steps = self.steps.checked_sub(read)?;
+            self.reads_left = self.reads_left.checked_sub(read)?;
             at += match longest {
                 Some((_, length)) => length,
-                None if self.encoder.byte_ids[usize::from(rest[0])] != NONE => 1,
+                None if self.encoder.is_known(rest[0]) => 1,
                 None if self.encoder.gaps == Gaps::Characters => character_length(rest),
                 None => 1,
             };
@@ -138,7 +146,7 @@ impl Comparison<'_> {
         if !encoder.has_gaps || encoder.gaps == Gaps::Characters || encoder.unk.is_some() {
             return 0;
         }
-        bytes.iter().take_while(|&&byte| encoder.byte_ids[usize::from(byte)] == NONE).count()
+        bytes.iter().take_while(|&&byte| !encoder.is_known(byte)).count()
     }
 }
 

@@ -1,17 +1,18 @@
-//! Encoding with a vocabulary that changes text on the way: added tokens are found in the text as it came,
-//! the rest is normalised, more added tokens are found, the rest of that is cut and merged.
+//! Encodes with a vocabulary that rewrites text: added tokens are found in the original text, the
+//! text between them is normalized, more added tokens are found in the result, and the rest is
+//! split into pre-tokens and merged.
 //!
-//! What a token covers is told by where it starts in the caller's text: it reaches to the start of the next,
-//! the first starts at 0 and the last ends at the end, so tokens tile the text even where some of it was
-//! dropped or made up.
+//! A token covers the original text from its own start to the start of the next token. The first
+//! one starts at 0 and the last one ends at the end, so that tokens cover the text even where some
+//! of it was dropped or inserted.
 
 use std::ops::{ControlFlow, Range};
 
-use super::ambiguous::{Ambiguous, Covering};
-use super::lookup::Lookup;
-use super::merge::Scratch;
-use super::sink::push_each;
-use super::{Allowed, Encoder, Sink};
+use super::Encoder;
+use super::ambiguous_ids::AmbiguousIds;
+use super::scratch::Scratch;
+use super::sink::{Sink, WithRanges, push_each};
+use super::specials::Allowed;
 use crate::decode::TokenTable;
 use crate::error::{Error, Result};
 use crate::pretoken::Pretokenizer;
@@ -21,11 +22,11 @@ use crate::rewrite::{
 };
 use crate::watch::Watch;
 
-/// How text is changed on the way.
+/// How a vocabulary rewrites text.
 pub(super) struct Rewrites {
     added: AddedTokens,
     normalizer: Normalizer,
-    /// Empty: the pattern cuts.
+    /// The steps that split text; the pattern does if there are none.
     pub(super) steps: SplitChain,
 }
 
@@ -45,11 +46,12 @@ impl Rewrites {
         self.added.choose(&self.normalizer, ids)
     }
 
-    /// Refuses a text that shows a special token only when it is normalised.
+    /// Rejects a text that contains a special token only once it is normalized: any, or one of
+    /// those to be found.
     pub(super) fn refuse(
         &self,
         text: &[u8],
-        refused: Option<&AddedFinder>,
+        rejected: Option<&AddedFinder>,
         watch: &Watch,
     ) -> Result<()> {
         if self.normalizer.is_empty() {
@@ -57,12 +59,13 @@ impl Rewrites {
         }
         let mut limits = Limits::new(text.len(), watch.clone());
         let normal = self.normalizer.apply(text, false, &mut limits)?;
-        match self.added.first_normalized_special(&normal.text, refused) {
+        match self.added.first_normalized_special(&normal.text, rejected) {
             Some(token) => Err(Error::SpecialToken { token: token.text.clone(), offset: 0 }),
             None => Ok(()),
         }
     }
 
+    /// Calls `each` with the pre-tokens of a text without added tokens.
     pub(super) fn pretokenize(
         &self,
         pretokenizer: &Pretokenizer,
@@ -73,12 +76,12 @@ impl Rewrites {
         let mut limits = Limits::new(text.len(), watch.clone());
         let normal = self.normalizer.apply(text, false, &mut limits)?;
         if self.steps.is_empty() {
-            let mut each = |tile: &[u8], _| each(tile);
-            return pretokenizer.for_each_tile_within(&normal.text, &mut limits.budget, &mut each);
+            let mut each = |span: &[u8], _| each(span);
+            return pretokenizer.for_each_span_within(&normal.text, &mut limits.budget, &mut each);
         }
-        let (cut, pieces) = self.steps.split(&normal.text, false, &mut limits)?;
-        for piece in pieces {
-            if each(&cut.text[piece]).is_break() {
+        let (split, pretokens) = self.steps.split(&normal.text, false, &mut limits)?;
+        for pretoken in pretokens {
+            if each(&split.text[pretoken]).is_break() {
                 break;
             }
         }
@@ -86,32 +89,30 @@ impl Rewrites {
     }
 }
 
-/// Takes tokens by where they start and gives them to a sink by how much they cover.
-struct Tiler<'s, S> {
+/// Receives tokens with their starts, and passes them on with the ranges that they cover.
+struct Coverer<'s, S> {
     sink: &'s mut S,
-    /// A token that has started and not ended yet.
+    /// The last token and its start; its end is not known yet.
     open: Option<(u32, usize)>,
 }
 
-impl<S: Sink> Tiler<'_, S> {
-    /// Starts an added token, if there is room.
-    fn start_added(&mut self, id: u32, start: usize) -> Result<ControlFlow<()>> {
+impl<S: Sink> Coverer<'_, S> {
+    fn push_added(&mut self, id: u32, start: usize) -> Result<ControlFlow<()>> {
         self.sink.reserve(2)?; // one may be open
-        Ok(self.start(id, start))
+        Ok(self.push(id, start))
     }
 
-    fn start(&mut self, id: u32, start: usize) -> ControlFlow<()> {
-        if !S::COVERS {
+    fn push(&mut self, id: u32, start: usize) -> ControlFlow<()> {
+        if !S::USES_RANGES {
             return self.sink.push(id, start..start);
         }
-        match self.open.replace((id, 0)) {
-            None => ControlFlow::Continue(()), // the first one starts at 0
-            Some((before, its_start)) => {
-                let start = start.max(its_start);
-                self.open = Some((id, start));
-                self.sink.push(before, its_start..start)
-            }
-        }
+        let Some((previous, previous_start)) = self.open else {
+            self.open = Some((id, 0)); // the first one starts at 0
+            return ControlFlow::Continue(());
+        };
+        let start = start.max(previous_start);
+        self.open = Some((id, start));
+        self.sink.push(previous, previous_start..start)
     }
 
     fn finish(self, length: usize) {
@@ -121,22 +122,22 @@ impl<S: Sink> Tiler<'_, S> {
     }
 }
 
-/// Takes the tokens of rewritten text.
+/// Receives the tokens of rewritten text.
 struct RewrittenSink<'t, 's, 'o, S, O> {
-    tiler: &'t mut Tiler<'s, S>,
-    /// What a place in the rewritten text is in the caller's.
+    coverer: &'t mut Coverer<'s, S>,
+    /// Maps an offset in the rewritten text to one in the original.
     origin: &'o O,
 }
 
 impl<S: Sink, O: Fn(usize) -> usize> Sink for RewrittenSink<'_, '_, '_, S, O> {
-    const COVERS: bool = S::COVERS;
+    const USES_RANGES: bool = S::USES_RANGES;
 
     fn reserve(&mut self, tokens: usize) -> Result<()> {
-        self.tiler.sink.reserve(tokens + 1) // one may be open
+        self.coverer.sink.reserve(tokens + 1) // one may be open
     }
 
     fn push(&mut self, id: u32, range: Range<usize>) -> ControlFlow<()> {
-        self.tiler.start(id, (self.origin)(range.start))
+        self.coverer.push(id, (self.origin)(range.start))
     }
 
     fn push_all(
@@ -145,14 +146,15 @@ impl<S: Sink, O: Fn(usize) -> usize> Sink for RewrittenSink<'_, '_, '_, S, O> {
         range: Range<usize>,
         tokens: &TokenTable,
     ) -> ControlFlow<()> {
-        if !S::COVERS {
-            return self.tiler.sink.push_all(ids, range, tokens);
+        if !S::USES_RANGES {
+            return self.coverer.sink.push_all(ids, range, tokens);
         }
         push_each(self, ids, range, tokens)
     }
 }
 
 impl Encoder {
+    /// Encodes a text that `rewrites` apply to.
     pub(super) fn encode_rewritten<S: Sink>(
         &self,
         rewrites: &Rewrites,
@@ -164,133 +166,114 @@ impl Encoder {
         let permission = match allowed {
             Allowed::None | Allowed::Within([]) => Permission::Nowhere,
             Allowed::All => Permission::Everywhere,
-            Allowed::Some(choice) => Permission::Ids(&choice.ids),
+            Allowed::Some(choice) => Permission::Ids(&choice.set.ids),
             Allowed::Within(ranges) => Permission::Within(ranges),
         };
         let ambiguous = self.ambiguous_for(allowed);
-        let mut tiler = Tiler { sink, open: None };
-        let flow = rewrites.added.for_each_raw(text, permission, &mut |part| {
-            let TextPart { token, range } = part;
-            if let Found::Text = token {
-                let passage = Passage { text: &text[range.clone()], offset: range.start };
-                return self
-                    .encode_passage(rewrites, passage, permission, ambiguous, &mut tiler, scratch);
-            }
-            self.push_added(text, token, range, ambiguous, &|at| at, &mut tiler)
-        })?;
-        if flow.is_continue() {
-            tiler.finish(text.len());
+        let coverer = Coverer { sink, open: None };
+        let mut call = Call { encoder: self, rewrites, permission, ambiguous, coverer, scratch };
+        if call.encode(text)?.is_continue() {
+            call.coverer.finish(text.len());
         }
         Ok(())
     }
+}
 
-    /// Encodes a passage between added tokens of the text as it came.
-    fn encode_passage<S: Sink>(
-        &self,
-        rewrites: &Rewrites,
-        passage: Passage<'_>,
-        permission: Permission<'_>,
-        ambiguous: Option<&Ambiguous>,
-        tiler: &mut Tiler<'_, S>,
-        scratch: &mut Scratch,
-    ) -> Result<ControlFlow<()>> {
-        // Spans are ranges of the caller's text, so they need origins too.
-        let with_origins = S::COVERS || matches!(permission, Permission::Within(_));
-        let normal = rewrites.normalizer.apply(passage.text, with_origins, &mut scratch.limits)?;
-        let origin = |at: usize| passage.offset + normal.origin(at);
-        rewrites.added.for_each_normalized(&normal.text, permission, &origin, &mut |part| {
-            let TextPart { token, range } = part;
+/// One call of [`Encoder::encode_rewritten`].
+struct Call<'c, S> {
+    encoder: &'c Encoder,
+    rewrites: &'c Rewrites,
+    /// Where special tokens are recognized.
+    permission: Permission<'c>,
+    /// The ids that other text must not become.
+    ambiguous: Option<&'c AmbiguousIds>,
+    coverer: Coverer<'c, S>,
+    scratch: &'c mut Scratch,
+}
+
+impl<S: Sink> Call<'_, S> {
+    /// Finds added tokens in the original text.
+    fn encode(&mut self, text: &[u8]) -> Result<ControlFlow<()>> {
+        let (rewrites, permission) = (self.rewrites, self.permission);
+        rewrites.added.for_each_raw(text, permission, &mut |TextPart { token, range }| {
             if let Found::Text = token {
-                let text = &normal.text[range.clone()];
-                let origin = |at: usize| origin(range.start + at);
-                return self.encode_normal(rewrites, text, ambiguous, &origin, tiler, scratch);
+                return self.encode_passage(&text[range.clone()], range.start);
             }
-            self.push_added(&normal.text, token, range, ambiguous, &origin, tiler)
+            self.push_added(text, token, range, &|at| at)
         })
     }
 
-    /// Takes an added token, found at a range of a text.
-    fn push_added<S: Sink>(
-        &self,
+    /// Normalizes a passage between two added tokens, at an offset of the text, and finds more
+    /// added tokens.
+    fn encode_passage(&mut self, passage: &[u8], offset: usize) -> Result<ControlFlow<()>> {
+        let (rewrites, permission) = (self.rewrites, self.permission);
+        // Trusted ranges are ranges of the original text, so they need origins, too.
+        let with_origins = S::USES_RANGES || matches!(permission, Permission::Within(_));
+        let normal = rewrites.normalizer.apply(passage, with_origins, &mut self.scratch.limits)?;
+        let text = &normal.text[..];
+        let origin = |at: usize| offset + normal.origin(at);
+        let mut each = |TextPart { token, range }: TextPart| {
+            if let Found::Text = token {
+                let origin = |at: usize| origin(range.start + at);
+                return self.encode_normal(&text[range.clone()], &origin);
+            }
+            self.push_added(text, token, range, &origin)
+        };
+        rewrites.added.for_each_normalized(text, permission, &origin, &mut each)
+    }
+
+    /// Emits an added token, found at a range of a text.
+    fn push_added(
+        &mut self,
         text: &[u8],
         token: Found,
         range: Range<usize>,
-        ambiguous: Option<&Ambiguous>,
         origin: &impl Fn(usize) -> usize,
-        tiler: &mut Tiler<'_, S>,
     ) -> Result<ControlFlow<()>> {
-        match (token, ambiguous) {
+        match (token, self.ambiguous) {
             (Found::Text, _) => Ok(ControlFlow::Continue(())),
             (Found::Other(id), Some(ambiguous)) => {
-                let mut sink = RewrittenSink { tiler, origin };
-                self.split_added(ambiguous, text, (id, range), &mut sink)
+                let mut sink = RewrittenSink { coverer: &mut self.coverer, origin };
+                self.encoder
+                    .split_added(ambiguous, text, (id, range), &mut sink)
                     .map_err(|error| at_origin(error, origin))
             }
             (Found::Special(id) | Found::Other(id), _) => {
-                tiler.start_added(id, origin(range.start))
+                self.coverer.push_added(id, origin(range.start))
             }
         }
     }
 
-    /// Cuts and merges normalised text.
-    fn encode_normal<S: Sink>(
-        &self,
-        rewrites: &Rewrites,
+    /// Splits normalized text into pre-tokens and encodes them.
+    fn encode_normal(
+        &mut self,
         text: &[u8],
-        ambiguous: Option<&Ambiguous>,
         origin: &impl Fn(usize) -> usize,
-        tiler: &mut Tiler<'_, S>,
-        scratch: &mut Scratch,
     ) -> Result<ControlFlow<()>> {
+        let Self { encoder, rewrites, ambiguous, coverer, scratch, .. } = self;
         if rewrites.steps.is_empty() {
-            let mut sink = RewrittenSink { tiler, origin };
-            return self
-                .encode_text(text, 0..text.len(), ambiguous, &mut sink, scratch)
+            let mut sink = RewrittenSink { coverer, origin };
+            return encoder
+                .encode_text(text, 0..text.len(), *ambiguous, &mut sink, scratch)
                 .map_err(|error| at_origin(error, origin));
         }
-        let with_origins = S::COVERS || ambiguous.is_some();
-        let (cut, pieces) = rewrites.steps.split(text, with_origins, &mut scratch.limits)?;
-        let origin = |at: usize| origin(Rewritten::origin(&cut, at));
-        let mut sink = RewrittenSink { tiler, origin: &origin };
+        let with_origins = S::USES_RANGES || ambiguous.is_some();
+        let (split, pretokens) = rewrites.steps.split(text, with_origins, &mut scratch.limits)?;
+        let pretokens = pretokens.into_iter();
+        let origin = |at: usize| origin(Rewritten::origin(&split, at));
+        let mut sink = RewrittenSink { coverer, origin: &origin };
         let Some(ambiguous) = ambiguous else {
-            return self.encode_pieces(&cut.text, pieces, &mut sink, scratch);
+            return encoder.encode_pretokens(&split.text, pretokens, &mut sink, scratch);
         };
-        let mut found = Covering::default();
-        let _ = self.encode_pieces(&cut.text, pieces, &mut found, scratch)?; // it never breaks
-        self.split_ambiguous(ambiguous, &cut.text, found, &mut sink)
+        let mut found = WithRanges::default();
+        let _ = encoder.encode_pretokens(&split.text, pretokens, &mut found, scratch)?; // never breaks
+        encoder
+            .split_ambiguous(ambiguous, &split.text, found, &mut sink)
             .map_err(|error| at_origin(error, &origin))
     }
-
-    /// Encodes the pre-tokens that ranges of a text are.
-    fn encode_pieces(
-        &self,
-        text: &[u8],
-        pieces: Vec<Range<usize>>,
-        sink: &mut impl Sink,
-        scratch: &mut Scratch,
-    ) -> Result<ControlFlow<()>> {
-        let mut lookup = Lookup::new(self, text, sink, scratch);
-        let mut end = 0;
-        for piece in pieces {
-            // What was cut away is nobody's.
-            if (piece.start != end && lookup.flush().is_break())
-                || lookup.push(piece.start, piece.end).is_break()
-            {
-                break;
-            }
-            end = piece.end;
-        }
-        lookup.finish()
-    }
 }
 
-/// A part of the caller's text, and where it starts.
-struct Passage<'t> {
-    text: &'t [u8],
-    offset: usize,
-}
-
-/// An error in rewritten text, with its place in the caller's.
+/// An error in rewritten text, with its offset mapped to the original.
 fn at_origin(error: Error, origin: &impl Fn(usize) -> usize) -> Error {
     match error {
         Error::AmbiguousId { id, token, offset } => {

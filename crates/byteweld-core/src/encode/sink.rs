@@ -1,4 +1,4 @@
-//! Where tokens go as they are found: a list of ids, a count, a list with ends, a limit.
+//! Where tokens go as they are found: a list of ids, a list with offsets, a count.
 
 use std::ops::{ControlFlow, Range};
 
@@ -6,20 +6,20 @@ use crate::decode::TokenTable;
 use crate::error::Result;
 use crate::reserve::reserve;
 
-/// Takes tokens in order.
+/// Receives tokens in order.
 pub trait Sink {
-    /// Whether it looks at what a token covers; where it does not, nobody needs to find out.
-    const COVERS: bool = true;
+    /// Whether it uses the ranges of tokens. If not, they may be wrong, which saves finding them.
+    const USES_RANGES: bool = true;
 
-    /// Reserves space for a number of tokens, or fails. Called before tokens are pushed.
+    /// Reserves space for more tokens, or fails. Called before tokens are pushed.
     fn reserve(&mut self, _tokens: usize) -> Result<()> {
         Ok(())
     }
 
-    /// Takes a token and the range of the text that it covers; `Break` ends the encoding.
+    /// Receives a token and the range of the text that it covers. `Break` ends the encoding.
     fn push(&mut self, id: u32, range: Range<usize>) -> ControlFlow<()>;
 
-    /// Takes tokens whose bytes are a range of the text.
+    /// Receives tokens whose bytes are a range of the text.
     fn push_all(
         &mut self,
         ids: &[u32],
@@ -30,9 +30,9 @@ pub trait Sink {
     }
 }
 
-/// Gives tokens, whose bytes are a range of the text, to a sink that may have no room.
+/// Reserves space in a sink and pushes tokens whose bytes are a range of the text.
 #[inline]
-pub(super) fn give<S: Sink>(
+pub(super) fn emit<S: Sink>(
     sink: &mut S,
     ids: &[u32],
     range: Range<usize>,
@@ -42,9 +42,9 @@ pub(super) fn give<S: Sink>(
     Ok(sink.push_all(ids, range, tokens))
 }
 
-/// Gives one token to a sink that may have no room.
+/// Reserves space in a sink and pushes one token.
 #[inline]
-pub(super) fn give_one<S: Sink>(
+pub(super) fn emit_one<S: Sink>(
     sink: &mut S,
     id: u32,
     range: Range<usize>,
@@ -53,7 +53,7 @@ pub(super) fn give_one<S: Sink>(
     Ok(sink.push(id, range))
 }
 
-/// Gives tokens, whose bytes are a range of the text, to a sink one by one.
+/// Pushes tokens, whose bytes are a range of the text, one by one.
 pub(super) fn push_each<S: Sink + ?Sized>(
     sink: &mut S,
     ids: &[u32],
@@ -62,7 +62,7 @@ pub(super) fn push_each<S: Sink + ?Sized>(
 ) -> ControlFlow<()> {
     let mut start = range.start;
     for &id in ids {
-        let end = start + tokens.get(id).map_or(0, <[u8]>::len);
+        let end = start + tokens.len_of(id);
         sink.push(id, start..end)?;
         start = end;
     }
@@ -70,7 +70,7 @@ pub(super) fn push_each<S: Sink + ?Sized>(
 }
 
 impl Sink for Vec<u32> {
-    const COVERS: bool = false;
+    const USES_RANGES: bool = false;
 
     #[inline]
     fn reserve(&mut self, tokens: usize) -> Result<()> {
@@ -89,7 +89,22 @@ impl Sink for Vec<u32> {
     }
 }
 
-/// Ids with the byte offset where each one ends; the first starts at 0, so they tile the text.
+/// Ids with the range of the text that each covers.
+#[derive(Default)]
+pub(super) struct WithRanges(pub(super) Vec<(u32, Range<usize>)>);
+
+impl Sink for WithRanges {
+    fn reserve(&mut self, tokens: usize) -> Result<()> {
+        reserve(&mut self.0, tokens)
+    }
+
+    fn push(&mut self, id: u32, range: Range<usize>) -> ControlFlow<()> {
+        self.0.push((id, range));
+        ControlFlow::Continue(())
+    }
+}
+
+/// Ids with the byte offset where each ends. The first starts at 0, so they cover the text.
 #[derive(Default)]
 pub struct WithEnds {
     /// The ids.
@@ -114,12 +129,12 @@ impl Sink for WithEnds {
 /// Counts tokens.
 #[derive(Default)]
 pub struct Total {
-    /// Tokens taken.
+    /// Number of tokens.
     pub tokens: usize,
 }
 
 impl Sink for Total {
-    const COVERS: bool = false;
+    const USES_RANGES: bool = false;
 
     #[inline]
     fn push(&mut self, _: u32, _: Range<usize>) -> ControlFlow<()> {
@@ -136,13 +151,13 @@ impl Sink for Total {
 
 /// Counts tokens, up to a limit, and the bytes that they cover.
 pub struct Counter {
-    /// Tokens taken; at most `limit`.
+    /// Number of tokens; at most `limit`.
     pub tokens: usize,
-    /// Bytes that they cover.
+    /// Number of bytes that they cover.
     pub bytes: usize,
-    /// Stop before passing this many tokens.
+    /// Encoding stops before it exceeds this many tokens.
     pub limit: usize,
-    /// Whether there was a token more than the limit.
+    /// Whether there are more tokens than the limit.
     pub passed: bool,
 }
 
@@ -176,6 +191,6 @@ impl Sink for Counter {
             self.bytes += range.len();
             return ControlFlow::Continue(());
         }
-        push_each(self, ids, range, tokens) // only those before the limit count
+        push_each(self, ids, range, tokens) // stops at the limit
     }
 }

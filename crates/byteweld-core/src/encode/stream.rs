@@ -1,8 +1,8 @@
 //! Encodes the documents of a source in bounded memory, on several threads, in order.
 //!
-//! Workers take turns reading blocks (`documents.rs`) and encode them; the caller's thread receives
-//! the encoded blocks in the order of the text. A document may extend over several blocks: it is
-//! cut where that changes no id. The number of blocks that are read ahead of the last one received is limited.
+//! Workers read blocks (`documents.rs`), one worker at a time, and encode them in parallel. The
+//! caller's thread receives the encoded blocks in the order of the text. A document may span
+//! several blocks: it is cut where that changes no id. The number of blocks read ahead is limited.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -10,8 +10,9 @@ use std::ops::ControlFlow;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-use super::merge::Scratch;
-use super::{Allowed, Encoder};
+use super::Encoder;
+use super::scratch::Scratch;
+use super::specials::Allowed;
 use crate::documents::{
     Cutter, DocumentSource, MAX_TEXT_BYTES, OwnedBlock, Pieces, Position, SharedReader,
     SourceReader,
@@ -37,7 +38,7 @@ pub struct StreamOptions<'a> {
     pub prefix: &'a [u32],
     /// The ids after each document.
     pub suffix: &'a [u32],
-    /// Whether a document without ids gets them, too.
+    /// Whether a document without ids of its own gets them, too.
     pub marks_empty: bool,
 }
 
@@ -54,7 +55,7 @@ pub struct EncodedBlock {
     pub text_bytes: u64,
     /// The number of stored bytes that were read until the end of this block.
     pub consumed: u64,
-    /// How often each special token occurs in the text, as (index in order of their texts, count).
+    /// How often each special token occurs in the text, by its index among all, sorted by text.
     pub specials: BTreeMap<usize, u64>,
     /// Where to start again after the last document that ends here.
     pub position: Option<Position>,
@@ -65,7 +66,7 @@ pub struct EncodedBlock {
 pub struct StreamError {
     /// The error.
     pub error: Error,
-    /// The number of the document, from 0, if it is the document's fault.
+    /// The number of the document, from 0, if the error is in a document.
     pub document: Option<u64>,
 }
 
@@ -76,9 +77,9 @@ impl From<Error> for StreamError {
 }
 
 impl Encoder {
-    /// Encodes all documents of a source. `receive` gets the blocks in order, on the caller's thread,
-    /// which also calls `progress` now and then; either may stop the work. The blocks before an
-    /// error are received first.
+    /// Encodes all documents of a source. `receive` gets the blocks in order, on the caller's
+    /// thread, which also calls `progress` now and then; either may stop the work. The blocks
+    /// before an error are received first.
     pub fn encode_source(
         &self,
         source: &mut dyn DocumentSource,
@@ -88,13 +89,14 @@ impl Encoder {
         progress: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> std::result::Result<(), StreamError> {
         check_memory()?;
+        self.pool.warm_up(threads.get() - 1);
         let window = BLOCKS_PER_THREAD * threads.get() as u64;
         let shared = SharedReader::new(SourceReader::new(source, MAX_TEXT_BYTES), window);
         let watch = Watch::stoppable();
         let (sender, receiver) = channel();
         let work = |sender: Sender<(u64, Encoded)>| {
             let _guard = Guard { shared: &shared, watch: &watch, always: false };
-            self.with_scratch(|scratch| {
+            self.pool.with_scratch(|scratch| {
                 scratch.watch = watch.clone();
                 self.encode_blocks(&shared, options, scratch, &mut |number, encoded| {
                     sender.send((number, encoded)).is_ok()
@@ -121,7 +123,7 @@ impl Encoder {
         progress: &mut dyn FnMut() -> ControlFlow<()>,
     ) -> std::result::Result<(), StreamError> {
         let mut result = Ok(());
-        self.with_scratch(|scratch| {
+        self.pool.with_scratch(|scratch| {
             self.encode_blocks(shared, options, scratch, &mut |number, encoded| {
                 result = ordered.take(number, encoded).and_then(|()| match progress() {
                     ControlFlow::Continue(()) => Ok(()),
@@ -161,7 +163,8 @@ impl Encoder {
         }
     }
 
-    /// Encodes the pieces of a block. An error comes with the number of its document in the block.
+    /// Encodes the documents of a block, and parts of them. An error comes with the number of its
+    /// document in the block.
     fn encode_block(
         &self,
         block: &OwnedBlock,
@@ -220,7 +223,7 @@ impl Encoder {
     }
 
     fn count_specials(&self, text: &[u8], out: &mut EncodedBlock) {
-        let mut search = self.finder.search(text);
+        let mut search = self.specials.finder.search(text);
         let mut from = 0;
         while let Some(found) = search.next(from) {
             *out.specials.entry(found.index).or_default() += 1;
@@ -230,12 +233,12 @@ impl Encoder {
 
     /// The text of each special token, in order.
     pub fn special_texts(&self) -> impl Iterator<Item = &str> {
-        self.specials.iter().map(|(text, _)| text.as_str())
+        self.specials.tokens.iter().map(|(text, _)| text.as_str())
     }
 }
 
-/// Stops all threads when one ends by a panic, or when the caller's ends: nobody waits for a block
-/// that does not come.
+/// Stops all threads if one panics, and when the caller's ends, so that none waits for a block that
+/// never comes.
 struct Guard<'a, 's> {
     shared: &'a SharedReader<SourceReader<'s>>,
     watch: &'a Watch,
@@ -299,8 +302,8 @@ impl Ordered<'_, '_> {
 /// A block, or an error with the number of its document in the block.
 type Encoded = std::result::Result<EncodedBlock, (Error, Option<u64>)>;
 
-/// Cuts where no id changes, and never inside a special token: all are counted, even if they are
-/// text.
+/// Cuts where no id changes, and never inside a special token: all are counted, even those that are
+/// encoded as text.
 struct StreamCutter<'a> {
     encoder: &'a Encoder,
     allowed: &'a Allowed<'a>,

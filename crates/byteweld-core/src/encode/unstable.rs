@@ -1,19 +1,21 @@
-//! What the last tokens of a text may still become when text is added, as tiktoken tells it.
+//! What the last tokens of a text may become when more text follows, as in tiktoken.
 //!
-//! The tokens of the last pre-token (and white space before it) are not certain: more text could merge with
-//! them. The certain tokens are returned apart, with every sequence of tokens that the uncertain bytes could
-//! start. The rules, shortcuts included, are those of tiktoken 0.14, so that results are equal.
+//! The tokens of the last pre-token, and of white space before it, are not certain: they may merge
+//! with what follows. The certain ids are returned separately, with every sequence of tokens that
+//! the uncertain bytes could start. All rules and shortcuts are those of tiktoken 0.14, so that
+//! results are equal.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::merge::Scratch;
-use super::{Allowed, Encoder};
+use super::Encoder;
+use super::scratch::Scratch;
+use super::specials::Allowed;
 use crate::error::{Error, Result};
 
 impl Encoder {
-    /// The certain ids, and the sequences that the rest of the text could start, in ascending order.
+    /// The certain ids, and the sequences that the rest of the text could start, ascending.
     pub fn encode_with_unstable(
         &self,
         text: &str,
@@ -37,7 +39,7 @@ impl Encoder {
         if stable == ids.len() {
             return Ok((ids, Vec::new()));
         }
-        // White space before white space could be cut otherwise.
+        // A run of white space may be split differently.
         if self.is_blank(ids[stable]) {
             while stable > 0 && self.is_blank(ids[stable - 1]) {
                 stable -= 1;
@@ -49,32 +51,33 @@ impl Encoder {
 
         let mut completions = BTreeSet::new();
         completions.extend(self.tokens_with_prefix(&unstable).into_iter().map(|id| vec![id]));
-        for cut in 1..unstable.len() {
-            for id in self.tokens_with_prefix(&unstable[cut..]) {
-                let mut possibility = unstable[..cut].to_vec();
+        for at in 1..unstable.len() {
+            for id in self.tokens_with_prefix(&unstable[at..]) {
+                let mut possibility = unstable[..at].to_vec();
                 possibility.extend_from_slice(self.tokens.get(id).unwrap_or_default());
                 let mut encoded = Vec::new();
                 if std::str::from_utf8(&possibility).is_ok() {
                     self.encode(&possibility, &Allowed::None, &mut encoded)?;
                 } else {
-                    encoded = self.encode_bytes_as_one(&possibility)?;
+                    encoded = self.merge_as_one(&possibility)?;
                 }
                 completions.insert(self.first_covering(encoded, unstable.len()));
             }
         }
-        // A last space may part from the run before it once a letter follows.
+        // The last space of a run may be split off if a letter follows.
         if let Some(last) = last_space(&unstable).filter(|&last| last > 0) {
-            let mut parted = self.encode_bytes_as_one(&unstable[..last])?;
-            parted.extend(self.encode_bytes_as_one(&unstable[last..])?);
-            completions.insert(parted);
+            let mut split = self.merge_as_one(&unstable[..last])?;
+            split.extend(self.merge_as_one(&unstable[last..])?);
+            completions.insert(split);
         }
         Ok((ids, completions.into_iter().collect()))
     }
 
-    /// All ids, and where those of the last pre-token start; behind a special token nothing is uncertain.
+    /// All ids, and the index of the first one of the last pre-token. After a special token,
+    /// everything is certain.
     fn last_pretoken(&self, text: &[u8], allowed: &Allowed<'_>) -> Result<(Vec<u32>, usize)> {
         let mut plain_start = 0;
-        let mut specials = self.recognize(text, allowed);
+        let mut specials = self.specials.recognize(text, allowed);
         while let Some((special, _)) = specials.next(plain_start) {
             plain_start = special.end;
         }
@@ -84,7 +87,7 @@ impl Encoder {
         let mut at = plain_start;
         let mut scratch = Scratch::default();
         let mut outcome = Ok(ControlFlow::Continue(()));
-        // In one pass: a pre-token may depend on the text behind it.
+        // In one pass: a pre-token may depend on the text after it.
         self.pretokenizer.for_each(&text[plain_start..], &mut |pretoken| {
             stable = ids.len();
             let start = at;
@@ -96,14 +99,14 @@ impl Encoder {
     }
 
     fn is_blank(&self, id: u32) -> bool {
-        if self.special_ids.binary_search(&id).is_ok() {
+        if self.specials.ids.binary_search(&id).is_ok() {
             return false; // as in tiktoken: only ordinary tokens are white space
         }
         let token = self.tokens.get(id).unwrap_or_default();
         token.iter().all(|byte| matches!(byte, b' ' | b'\n' | b'\t'))
     }
 
-    /// Ordinary ids whose tokens start with `prefix`.
+    /// The ordinary ids whose tokens start with `prefix`.
     fn tokens_with_prefix(&self, prefix: &[u8]) -> Vec<u32> {
         let bytes_of = |id: u32| self.tokens.get(id).unwrap_or_default();
         let ids = self.ids_by_bytes();
@@ -112,7 +115,7 @@ impl Encoder {
         ids[first..first + count].to_vec()
     }
 
-    /// All ordinary ids, in order of their bytes.
+    /// All ordinary ids, sorted by their bytes.
     pub(super) fn ids_by_bytes(&self) -> Arc<Vec<u32>> {
         let bytes_of = |id: u32| self.tokens.get(id).unwrap_or_default();
         self.by_bytes.get_or_make(|| {
@@ -123,19 +126,19 @@ impl Encoder {
     }
 
     /// Merges bytes as one pre-token.
-    fn encode_bytes_as_one(&self, bytes: &[u8]) -> Result<Vec<u32>> {
+    fn merge_as_one(&self, bytes: &[u8]) -> Result<Vec<u32>> {
         let mut ids = Vec::new();
         let _ = self.merge_pretoken(bytes, 0, &mut ids, &mut Scratch::default())?;
         Ok(ids)
     }
 
-    /// The first ids that cover at least `length` bytes.
+    /// The first ids, as many as it takes to cover `length` bytes.
     fn first_covering(&self, mut ids: Vec<u32>, length: usize) -> Vec<u32> {
         let mut covered = 0;
         let mut taken = 0;
         for &id in &ids {
             taken += 1;
-            covered += self.tokens.get(id).map_or(0, <[u8]>::len);
+            covered += self.tokens.len_of(id);
             if covered >= length {
                 break;
             }
@@ -145,7 +148,7 @@ impl Encoder {
     }
 }
 
-/// Where the last character starts, if it is white space.
+/// The offset of the last character, if it is white space.
 fn last_space(bytes: &[u8]) -> Option<usize> {
     let chunk = bytes.utf8_chunks().last().filter(|chunk| chunk.invalid().is_empty())?;
     let last = chunk.valid().chars().next_back().filter(|character| character.is_whitespace())?;

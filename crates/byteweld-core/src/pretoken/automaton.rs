@@ -1,8 +1,8 @@
-//! A deterministic automaton over UTF-8 bytes for a whole list of alternatives.
+//! The automaton: one DFA over UTF-8 bytes for all alternatives of a pattern.
 //!
-//! One table serves every thread. A search walks it byte by byte from a position and remembers the last
-//! match, until no longer one is possible. What it looked at past the match is looked at again: a few bytes
-//! in all patterns of the field, and limited in all others.
+//! All threads share one table. A search walks it byte by byte and remembers the last match, until no longer match is
+//! possible. The next search reads the bytes after the match again: a few with common patterns, and never more than
+//! the budget allows (`budget.rs`).
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -13,29 +13,29 @@ use regex_automata::util::primitives::StateID;
 use regex_automata::{Anchored, Input, MatchKind};
 
 use super::budget::Budget;
-use super::normalise::Alternative;
+use super::patterns::Alternative;
 use crate::error::{Error, Result};
 use crate::lazy::Lazy;
 
-/// A pattern that would need more goes to the backtracking engine. Filling a table takes up to 0.1 s per MiB, whatever
-/// the length of the pattern. The largest pattern of the field (o200k's) has an NFA of 150 KB and a table of 2.8 MB.
+/// A pattern that needs more goes to the backtracking engine. Filling a table takes up to 0.1 s per MiB, however short
+/// the pattern. The largest common pattern, o200k's, has an NFA of 150 KB and a table of 2.8 MB.
 const NFA_LIMIT_BYTES: usize = 512 << 10;
 const TABLE_LIMIT_BYTES: usize = 6 << 20;
 const DETERMINIZE_LIMIT_BYTES: usize = 16 << 20;
 
-/// How many of the last matches of a text are tried as its certain end.
-const CANDIDATES: usize = 64;
+/// Number of matches, from the last one back, that are tried as the certain end of a text.
+const MAX_CANDIDATES: usize = 64;
 
 pub(super) struct Automaton {
     dfa: dense::DFA<Vec<u32>>,
     start: StateID,
-    /// By alternative: the match is one character shorter.
+    /// By alternative: [`Alternative::gives_back`].
     gives_back: Vec<bool>,
     cuts: Lazy<Option<Cuts>>,
 }
 
 impl Automaton {
-    /// Builds the table, or `None` if it would be too large.
+    /// Builds the table; `None` if it would be too large.
     pub(super) fn new(alternatives: &[Alternative]) -> Option<Self> {
         let hirs: Vec<_> = alternatives.iter().map(|a| a.hir.clone()).collect();
         let nfa = thompson::Compiler::new()
@@ -48,13 +48,13 @@ impl Automaton {
             .dfa_size_limit(Some(TABLE_LIMIT_BYTES))
             .determinize_size_limit(Some(DETERMINIZE_LIMIT_BYTES));
         let dfa = dense::Builder::new().configure(config).build_from_nfa(&nfa).ok()?;
-        // No alternative looks behind (normalise.rs), so every search starts in the same state.
+        // No alternative looks behind (`patterns/normalize.rs`), so all searches start in the same state.
         let start = dfa.start_state_forward(&Input::new("").anchored(Anchored::Yes)).ok()?;
         let gives_back = alternatives.iter().map(|a| a.gives_back).collect();
         Some(Self { dfa, start, gives_back, cuts: Lazy::new() })
     }
 
-    /// The next match at or after `position`. Bytes that are looked at in vain are taken from the budget.
+    /// The next match at or after `position`. Bytes read outside the match are charged to the budget.
     pub(super) fn find(
         &self,
         text: &str,
@@ -76,11 +76,11 @@ impl Automaton {
         Ok(None)
     }
 
-    /// The end of the last match at which the text can be cut whatever is added behind it: all matches up to
-    /// there are known before the text ends, and are the same if it ends there. 0 if there is none.
+    /// The end of the last match after which the text may be cut, whatever follows it: all matches up to there are
+    /// decided before the text ends, and stay the same if it ends there. 0 if there is none.
     pub(super) fn certain_end(&self, text: &str, budget: &mut Budget) -> usize {
-        // The last matches, and how far those before each have looked.
-        let mut last: VecDeque<(usize, usize, usize)> = VecDeque::with_capacity(CANDIDATES);
+        // The start and end of the last matches, and how far the searches before each have read.
+        let mut last: VecDeque<(usize, usize, usize)> = VecDeque::with_capacity(MAX_CANDIDATES);
         let (mut start, mut reach) = (0, 0);
         while start < text.len() {
             let (end, seen) = self.match_at(text, start);
@@ -89,7 +89,7 @@ impl Automaton {
                 break;
             }
             if let Some(end) = end {
-                if last.len() == CANDIDATES {
+                if last.len() == MAX_CANDIDATES {
                     last.pop_front();
                 }
                 last.push_back((start, end, reach));
@@ -100,17 +100,17 @@ impl Automaton {
                 None => start + text[start..].chars().next().map_or(1, char::len_utf8),
             };
         }
-        let stays = |&(start, end, reach): &(usize, usize, usize)| {
+        let certain = |&(start, end, reach): &(usize, usize, usize)| {
             (reach < end && self.match_at(&text[..end], start).0 == Some(end)).then_some(end)
         };
-        last.iter().rev().find_map(stays).unwrap_or(0)
+        last.iter().rev().find_map(certain).unwrap_or(0)
     }
 
-    /// Where the match that starts at `position` ends, if one does, and how far was looked.
+    /// The end of the match that starts at `position`, if there is one, and the offset up to which it was searched.
     fn match_at(&self, text: &str, position: usize) -> (Option<usize>, usize) {
         let bytes = text.as_bytes();
         let mut state = self.start;
-        let mut last = None; // (state that says so, end): a match shows one byte after its end
+        let mut last = None; // the last match's state and end; a DFA reports a match one byte late
         let mut at = position;
         loop {
             let Some(&byte) = bytes.get(at) else {
@@ -143,30 +143,30 @@ impl Automaton {
         self.gives_back[self.dfa.match_pattern(match_state, 0).as_usize()]
     }
 
-    /// The pairs of bytes between which a text may be cut; found once, by looking at every state.
+    /// The pairs of bytes between which text may be cut; computed once, from all states.
     pub(super) fn cuts(&self) -> Arc<Option<Cuts>> {
         self.cuts.get_or_make(|| self.find_cuts())
     }
 
-    /// Proves the cuts. Between bytes `a` and `b` a text may be cut if, from every state `s`:
+    /// Proves the cut points. Text may be cut between bytes `a` and `b` if, from every state:
     ///
-    /// - after `a` then `b` no match can go on: no pre-token spans the cut;
-    /// - `a` followed by `b` and `a` followed by the end give the same match, so the left side alone ends
-    ///   as it does in the whole.
+    /// - no match can continue after `a` and `b`, so no pre-token spans the cut;
+    /// - `a` followed by `b` gives the same match as `a` followed by the end, so the left side alone ends as it does
+    ///   in the whole text.
     ///
-    /// The right side starts in the start state either way, since nothing looks behind. Text that no
-    /// alternative matches could lie across the cut, so patterns that leave any character out have no cuts.
+    /// The right side begins in the start state either way, because nothing looks behind. A span that no alternative
+    /// matches could lie across the cut, so a pattern that leaves out any character has no cut points.
     fn find_cuts(&self) -> Option<Cuts> {
         let states = self.reachable_states();
         if !self.matches_every_character() {
             return None;
         }
-        let goes_on: HashSet<StateID> =
-            states.iter().copied().filter(|&s| self.goes_on(s)).collect();
+        let can_continue: HashSet<StateID> =
+            states.iter().copied().filter(|&s| self.can_continue(s)).collect();
         let mut cuts = Cuts { after: vec![[u64::MAX; 4]; 128] };
         for a in 0..128u8 {
             let row = &mut cuts.after[a as usize];
-            // A cut is a character boundary: never before a continuation byte.
+            // A cut point is a character boundary, so never before a continuation byte.
             for b in 0x80..0xC0u8 {
                 clear(row, b);
             }
@@ -181,12 +181,12 @@ impl Automaton {
                 let at_end = self.outcome(self.dfa.next_eoi_state(state));
                 for b in (0..128u8).chain(0xC0..=0xFF) {
                     let next = self.dfa.next_state(state, b);
-                    if goes_on.contains(&next) || self.outcome(next) != at_end {
+                    if can_continue.contains(&next) || self.outcome(next) != at_end {
                         clear(row, b);
                     }
                 }
             }
-            // A lead byte without its character is shown to the pattern as U+FFFF, whose lead is 0xEF.
+            // The pattern sees a lead byte outside valid UTF-8 as U+FFFF, whose lead byte is 0xEF.
             if !cuts.is_cut(a, 0xEF) {
                 cuts.after[a as usize][3] = 0;
             }
@@ -211,18 +211,18 @@ impl Automaton {
         list
     }
 
-    /// What a state says of the bytes before the last one: no match, or a match and how it ends.
+    /// Whether a state reports a match that ends before the last byte, and whether that match gives back.
     fn outcome(&self, state: StateID) -> Option<bool> {
         self.dfa.is_match_state(state).then(|| self.gives_back(state))
     }
 
     /// Whether a longer match is still possible.
-    fn goes_on(&self, state: StateID) -> bool {
+    fn can_continue(&self, state: StateID) -> bool {
         !self.dfa.is_dead_state(self.dfa.next_eoi_state(state))
             || (0..=255u8).any(|byte| !self.dfa.is_dead_state(self.dfa.next_state(state, byte)))
     }
 
-    /// Whether every character, whatever follows it, starts a match.
+    /// Whether every character starts a match, whatever follows it.
     fn matches_every_character(&self) -> bool {
         CHARACTERS.iter().all(|bytes| {
             let step = |states: Vec<StateID>, (low, high): (u8, u8)| {
@@ -252,7 +252,7 @@ fn too_far(position: usize) -> Error {
     ))
 }
 
-/// The ranges of the bytes of a character: all well-formed sequences of UTF-8.
+/// All well-formed UTF-8 characters, as ranges of their bytes.
 const CHARACTERS: [&[(u8, u8)]; 9] = [
     &[(0x00, 0x7F)],
     &[(0xC2, 0xDF), (0x80, 0xBF)],
@@ -265,9 +265,9 @@ const CHARACTERS: [&[(u8, u8)]; 9] = [
     &[(0xF4, 0xF4), (0x80, 0x8F), (0x80, 0xBF), (0x80, 0xBF)],
 ];
 
-/// Pairs of bytes between which a text may be cut.
+/// Pairs of bytes between which text may be cut.
 pub(super) struct Cuts {
-    /// By the ASCII byte before the cut: a set of bytes after it.
+    /// By the ASCII byte before the cut: the set of bytes after it.
     after: Vec<[u64; 4]>,
 }
 

@@ -1,22 +1,22 @@
-//! What the patterns of one text may cost.
+//! Limits the work that patterns may do on one text.
 //!
-//! A backtracking engine, or an automaton that looks ahead, can take quadratic or exponential time. So their steps are
-//! counted, over the whole text however it is divided, and are limited in proportion to its length: the time is
-//! linear, and what is refused is the same on every machine.
+//! A backtracking engine can take exponential time, and an automaton that looks ahead can take quadratic time. So both
+//! count steps, over the whole text however it is divided, and the limit is proportional to its length. This makes the
+//! time linear, and every machine refuses the same inputs.
 
 use crate::error::Result;
 use crate::watch::Watch;
 
-/// The steps that a text may take for each of its bytes. Patterns of the field take ten or twenty.
+/// Steps allowed per byte of text. Common patterns take ten or twenty.
 const STEPS_PER_BYTE: usize = 512;
 
-/// The steps that any text may take: a millisecond or two.
+/// Steps allowed for any text: a millisecond or two.
 const STEPS_FREE: usize = 1 << 18;
 
 /// Number of steps between two checks for an interrupt.
 const LOAN: usize = 1 << 16;
 
-/// The steps that are left for a text.
+/// The steps left for a text.
 #[derive(Clone, Default)]
 pub(crate) struct Budget {
     steps: usize,
@@ -24,29 +24,29 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// What any text has.
+    /// The steps allowed for any text.
     pub(crate) fn new(watch: Watch) -> Self {
         Self { steps: STEPS_FREE, watch }
     }
 
-    /// Adds what is due for a part of the text that a pattern is about to run over.
+    /// Adds the steps for a part of the text on which a pattern is about to run.
     pub(super) fn add(&mut self, bytes: usize) {
         self.steps = self.steps.saturating_add(bytes.saturating_mul(STEPS_PER_BYTE));
     }
 
-    /// Whether to stop.
+    /// Tells whether to stop.
     pub(crate) fn watch(&mut self) -> &mut Watch {
         &mut self.watch
     }
 
-    /// Some steps to take; those not taken are to be given back. 0 if there are none left.
+    /// Lends some steps; the borrower gives back those it does not use. 0 if none are left.
     pub(super) fn lend(&mut self) -> usize {
         let loan = self.steps.min(LOAN);
         self.steps -= loan;
         loan
     }
 
-    /// The same when a loan has been used up. `None` if there are none left.
+    /// Lends more steps after a loan is used up. `None` if none are left.
     pub(super) fn lend_more(&mut self) -> Result<Option<usize>> {
         self.watch.look()?;
         Ok(Some(self.lend()).filter(|&loan| loan > 0))
@@ -56,7 +56,7 @@ impl Budget {
         self.steps += steps;
     }
 
-    /// Takes steps; false if too few are left.
+    /// Uses up steps; false if too few are left.
     pub(super) fn take(&mut self, steps: usize) -> Result<bool> {
         self.watch.worked(steps)?;
         let left = self.steps.checked_sub(steps);

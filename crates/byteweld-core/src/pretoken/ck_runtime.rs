@@ -1,14 +1,12 @@
-//! The pattern of ck's C runtime, the one that is over bytes instead of characters.
+//! The scanner of ck's C runtime, whose pattern is the only one that matches bytes instead of characters.
 //!
-//! Every byte that is not an ASCII letter, a digit, a space, a newline, a tab or a return is a mark, so all bytes of
-//! a non-ASCII character are. The first byte of a pre-token, or its second, says which alternative matches, so one
-//! pass without backtracking finds the end.
+//! A byte is a mark unless it is an ASCII letter, digit, space, newline, tab or carriage return, so all bytes of
+//! non-ASCII characters are marks. The first two bytes of a pre-token tell what kind it is, so one pass without
+//! backtracking finds its end.
 
 use std::ops::ControlFlow;
 
-use super::scanner::Pieces;
-
-/// The pattern's source. `(?-u)` is how regular expressions say that they match bytes; no other pattern may.
+/// The pattern's source. `(?-u)` makes a regular expression match bytes; no other pattern may contain it.
 pub(super) const SOURCE: &str = r"(?-u)[^A-Za-z0-9 \n\t\r]?[A-Za-z]+|[0-9]| ?[^A-Za-z0-9 \n\t\r]+\n*| +\n+| +(?= [A-Za-z0-9])| [A-Za-z]+| [0-9]| +|\n+|(?s:.)";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -17,7 +15,7 @@ enum Class {
     Digit,
     Space,
     Newline,
-    /// A tab or a return, which is always a pre-token by itself.
+    /// A tab or carriage return, which is always a pre-token by itself.
     Alone,
     Mark,
 }
@@ -43,14 +41,14 @@ fn class_at(text: &[u8], at: usize) -> Option<Class> {
     text.get(at).map(|&byte| CLASSES[usize::from(byte)])
 }
 
-/// Where the run of a class that goes on at `at` ends.
+/// The end of a run of a class that continues at offset `at`.
 fn run_end(text: &[u8], at: usize, class: Class) -> usize {
     let rest = text.get(at..).unwrap_or_default();
     let length = rest.iter().position(|&byte| CLASSES[usize::from(byte)] != class);
     length.map_or(text.len(), |length| at + length)
 }
 
-/// The end of the pre-token that starts at `at`, which is less than the length.
+/// The end of the pre-token that starts at offset `at`, which is less than the length.
 fn end(text: &[u8], at: usize) -> usize {
     let next = class_at(text, at + 1);
     match CLASSES[usize::from(text[at])] {
@@ -68,13 +66,13 @@ fn end(text: &[u8], at: usize) -> usize {
     }
 }
 
-/// The end of marks that go on at `at`, with the newlines after them.
+/// The end of marks that continue at `at`, and of the newlines after them.
 fn marks_end(text: &[u8], at: usize) -> usize {
     run_end(text, run_end(text, at, Class::Mark), Class::Newline)
 }
 
-/// The end of spaces that go on at `at`: with the newlines after them, or without the last space if a word or a
-/// digit follows, which takes it.
+/// The end of spaces that continue at `at`: after the newlines that follow them, or before the last space if a letter
+/// or digit follows, since that space begins the next pre-token.
 fn spaces_end(text: &[u8], at: usize) -> usize {
     let end = run_end(text, at, Class::Space);
     match class_at(text, end) {
@@ -84,35 +82,34 @@ fn spaces_end(text: &[u8], at: usize) -> usize {
     }
 }
 
-/// Gives all pre-tokens, in order; all are matches.
+/// Passes all pre-tokens on in order; all are matches.
 #[inline]
-pub(super) fn for_each(text: &[u8], pieces: &mut impl Pieces) {
+pub(super) fn for_each(text: &[u8], each: &mut impl FnMut(usize, usize, bool) -> ControlFlow<()>) {
     let mut at = 0;
     while at < text.len() {
         let end = end(text, at);
-        if let ControlFlow::Break(()) = pieces.piece(at, end, true) {
+        if let ControlFlow::Break(()) = each(at, end, true) {
             return;
         }
         at = end;
     }
 }
 
-/// The last place, at most `limit`, where every text may be cut that has these bytes on both sides of it. `limit` is
-/// less than the length.
+/// The last cut point, at most `limit`: between its two bytes, any text may be cut. `limit` is less than the length.
 pub(super) fn last_cut(text: &[u8], limit: usize) -> Option<usize> {
     (1..=limit)
         .rev()
         .find(|&p| is_cut(CLASSES[usize::from(text[p - 1])], CLASSES[usize::from(text[p])]))
 }
 
-/// Whether a pre-token ends between two bytes of these classes, whatever is before and after them.
+/// Whether a pre-token ends between two bytes of these classes, whatever surrounds them.
 fn is_cut(before: Class, after: Class) -> bool {
     match before {
         Class::Digit | Class::Alone => true,
         Class::Letter | Class::Newline => before != after,
-        // A newline joins marks before it, and a single mark joins letters after it.
+        // Newlines join the marks before them, and a single mark joins the letters after it.
         Class::Mark => matches!(after, Class::Digit | Class::Space | Class::Alone),
-        // A space joins nearly everything, and the last of several may join what follows it.
+        // A space joins nearly everything after it, and so may the last of several.
         Class::Space => after == Class::Alone,
     }
 }
@@ -122,7 +119,7 @@ pub(super) fn certain_end(text: &[u8]) -> usize {
     let (mut at, mut certain) = (0, 0);
     while at < text.len() {
         at = end(text, at);
-        // Before the end, the byte that ended it was seen; nothing joins a digit, a tab or a return.
+        // Either the byte after it has been seen, or it ends in a byte that nothing joins.
         if at < text.len()
             || matches!(CLASSES[usize::from(text[at - 1])], Class::Digit | Class::Alone)
         {

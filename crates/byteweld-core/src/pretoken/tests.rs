@@ -1,6 +1,5 @@
 //! Every engine gives the same pre-tokens; cuts change none; nothing is lost.
 
-mod backtrack;
 mod blocks;
 mod scanner;
 
@@ -16,9 +15,9 @@ const CL100K: &str = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,
 const CL100K_OURS: &str = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s+(?![\s\S])|\s*[\r\n]|\s+(?!\S)|\s";
 const O200K: &str = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 const CK: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}+| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
-const KNOWN: [&str; 6] = [GPT2, GPT2_NEW, CL100K, CL100K_OURS, O200K, CK];
+pub(super) const KNOWN: [&str; 6] = [GPT2, GPT2_NEW, CL100K, CL100K_OURS, O200K, CK];
 /// Patterns that leave characters out, and repeats that must stay possessive or look ahead otherwise.
-const OTHERS: [&str; 9] = [
+pub(super) const OTHERS: [&str; 9] = [
     r"[a-z]+",
     r"[a-z]++[xyz]|.",
     r"\p{L}+(?!\d)|\s+",
@@ -291,7 +290,7 @@ fn the_limits_of_automata_leave_room_for_known_patterns_and_their_variations() {
         for variation in
             [pattern.to_owned(), format!("{pattern}|x{{1,9}}y|[ab]{{2}}c+|\\p{{Lu}}{{1,9}}")]
         {
-            let alternatives = normalise::alternatives(&variation).unwrap();
+            let alternatives = normalize::alternatives(&variation).unwrap();
             assert!(Automaton::new(&alternatives).is_some(), "{variation}");
         }
     }

@@ -288,7 +288,7 @@ fn replace(
     let mut writer = Writer::new(text.len(), with_origins, limits)?;
     let (mut offset, mut outcome) = (0, Ok(()));
     let mut watch = limits.budget.watch().clone();
-    pattern.for_each_tile_within(text, &mut limits.budget, &mut |piece, is_match| {
+    pattern.for_each_span_within(text, &mut limits.budget, &mut |piece, is_match| {
         let written = match is_match {
             true => writer.put(content.as_bytes(), offset),
             false => writer.copy(piece, offset),

@@ -138,7 +138,7 @@ impl Spans {
         list.clear();
         let (mut at, mut outcome) = (start, Ok(()));
         let mut watch = limits.budget.watch().clone();
-        pattern.for_each_tile_within(text, &mut limits.budget, &mut |span, is_match| {
+        pattern.for_each_span_within(text, &mut limits.budget, &mut |span, is_match| {
             let is_start = |byte: &&u8| !(0x80..0xC0).contains(*byte);
             let bytes = if in_letters { span.iter().filter(is_start).count() } else { span.len() };
             match reserve(list, 1).and_then(|()| watch.worked(bytes)) {

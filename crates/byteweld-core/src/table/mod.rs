@@ -4,10 +4,10 @@
 //! For anything unusual these return `None` or `false`; the plain ones then repeat the work and
 //! report what is wrong.
 
+mod compiled;
 mod crc32c;
 mod json;
 mod ranks;
-mod serialize;
 mod tokenizer_json;
 
 pub use crc32c::crc32c;
@@ -19,7 +19,7 @@ use std::mem;
 use foldhash::fast::RandomState;
 use hashbrown::{HashSet, HashTable};
 
-use crate::encode::{all_are_made, merges_of_ranks};
+use crate::encode::{PairLayout, merges_are_proper, merges_of_ranks};
 
 /// Stands for a missing token; no token has this id.
 const NO_ID: u32 = u32::MAX;
@@ -38,6 +38,8 @@ pub struct VocabTable {
     /// The number of tokens.
     count: usize,
     merges: Vec<(u32, u32, u32)>,
+    /// The layout of the merges' pairs, if the table was compiled.
+    layout: Option<PairLayout>,
 }
 
 impl VocabTable {
@@ -84,6 +86,11 @@ impl VocabTable {
         &self.merges
     }
 
+    /// The layout of the merges' pairs, if it is known.
+    pub fn layout(&self) -> Option<&PairLayout> {
+        self.layout.as_ref()
+    }
+
     /// Tokens and merges in the form that fingerprints hash: one line each, the length before the
     /// bytes.
     pub fn lines(&self) -> Vec<u8> {
@@ -109,7 +116,7 @@ impl VocabTable {
         all.extend(more.iter().map(|(id, token)| (*id, &token[..])));
         all.sort_by_key(|(id, _)| *id); // stable sort: fast on nearly sorted input
         let table = Self::from_tokens(all.len(), all.into_iter())?;
-        Some(Self { merges: self.merges.clone(), ..table })
+        Some(Self { merges: self.merges.clone(), layout: self.layout.clone(), ..table })
     }
 
     /// The table with the merges recovered from its ids, taken as ranks; `None` if there are none.
@@ -118,7 +125,8 @@ impl VocabTable {
         tokens.extend(self.tokens());
         let merges = merges_of_ranks(tokens)?;
         let Self { starts, bytes, count, .. } = self;
-        Some(Self { starts: starts.clone(), bytes: bytes.clone(), count: *count, merges })
+        let (starts, bytes, count) = (starts.clone(), bytes.clone(), *count);
+        Some(Self { starts, bytes, count, merges, layout: None })
     }
 
     /// Whether every token, except the excluded ones, is a byte or is made from its own bytes by
@@ -128,7 +136,7 @@ impl VocabTable {
         let bytes = byte_ids.iter().filter(|&&id| id != NO_ID).count();
         bytes + self.merges.len() + excluded.len() == self.count
             && self.joins_bytes(excluded)
-            && all_are_made(&byte_ids, &self.merges)
+            && merges_are_proper(&byte_ids, &self.merges)
     }
 
     /// Those of the given ids that a merge makes.
@@ -244,7 +252,7 @@ impl TableBuilder {
     fn finish(mut self) -> Option<VocabTable> {
         self.starts.push(u32::try_from(self.bytes.len()).ok()?);
         let Self { starts, bytes, count } = self;
-        Some(VocabTable { starts, bytes, count, merges: Vec::new() })
+        Some(VocabTable { starts, bytes, count, merges: Vec::new(), layout: None })
     }
 }
 

@@ -140,18 +140,21 @@ fn an_unusual_model_is_not_read() {
 }
 
 #[test]
-fn a_table_is_serialized_and_deserialized() {
+fn a_table_is_compiled_and_read() {
     let table = VocabTable::from_ranks(RANKS).unwrap().with_recovered_merges().unwrap();
-    let data = table.to_bytes();
-    assert_eq!(VocabTable::from_bytes(&data), Some(table));
+    let data = table.compile();
+    let compiled = VocabTable::from_compiled(&data).unwrap();
+    assert!(table.layout().is_none() && compiled.layout().is_some());
+    assert_eq!(compiled.compile(), data);
+    assert_eq!(VocabTable { layout: None, ..compiled }, table);
     for length in 0..data.len() {
-        assert_eq!(VocabTable::from_bytes(&data[..length]), None, "{length}");
+        assert_eq!(VocabTable::from_compiled(&data[..length]), None, "{length}");
     }
     for index in 0..data.len() {
         let mut changed = data.clone();
         changed[index] ^= 0x81;
         // Whatever it contains, its methods must not panic.
-        if let Some(table) = VocabTable::from_bytes(&changed) {
+        if let Some(table) = VocabTable::from_compiled(&changed) {
             let _ =
                 (table.has_repeats(), table.has_sound_merges(&[]), table.makes_every_token(&[]));
             assert_eq!(table.tokens().count(), table.len());

@@ -4,6 +4,7 @@ use hashbrown::HashTable;
 
 use super::tokens::Token;
 use crate::error::Result;
+use crate::hash::MULTIPLIER;
 use crate::reserve::failed;
 
 /// Two adjacent tokens.
@@ -23,7 +24,7 @@ impl Pair {
     /// flooding does not matter either.
     pub(super) fn hash(self) -> u64 {
         let key = u64::from(self.left) << 32 | u64::from(self.right);
-        let product = u128::from(key) * 0x9E37_79B9_7F4A_7C15;
+        let product = u128::from(key) * u128::from(MULTIPLIER);
         (product >> 64) as u64 ^ product as u64
     }
 }

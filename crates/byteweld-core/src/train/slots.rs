@@ -20,8 +20,8 @@ use std::ops::Range;
 use super::neighbors::Neighbors;
 use super::pairs::Pair;
 use super::tokens::{EDGE, Token, Tokens};
+use crate::cpu::prefetch;
 use crate::error::Result;
-use crate::prefetch::prefetch;
 use crate::reserve::{collect, filled};
 use crate::threads::{self, Stop};
 

@@ -153,7 +153,7 @@ fn expected(encoder: &Encoder, documents: &[Vec<u8>], options: &StreamOptions<'_
         }
         ends.push(ids.len() as u64);
         bytes += document.len() as u64;
-        let mut search = encoder.finder.search(document);
+        let mut search = encoder.specials.finder.search(document);
         let mut from = 0;
         while let Some(found) = search.next(from) {
             *specials.entry(found.index).or_default() += 1;

@@ -1,4 +1,4 @@
-//! Any bytes are split as a backtracking engine splits them when each byte is a character.
+//! Bytes are split as the backtracking engine splits them if each byte is a character.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::super::{Engine, Pretokenizer};
 use super::*;
 use crate::error::Error;
 
-/// Splits bytes with the same alternatives over characters, where character U+00xx stands for byte xx.
+/// Splits bytes with the same alternatives over characters; U+00xx stands for byte xx.
 fn expected(text: &[u8]) -> Vec<Vec<u8>> {
     thread_local! {
         static BY_CHARACTERS: Pretokenizer =
@@ -16,10 +16,10 @@ fn expected(text: &[u8]) -> Vec<Vec<u8>> {
     let mut list = Vec::new();
     BY_CHARACTERS.with(|pretokenizer| {
         pretokenizer
-            .for_each_tile(letters.as_bytes(), &mut |tile, is_match| {
-                assert!(is_match, "the pattern takes every byte");
-                let tile = str::from_utf8(tile).unwrap();
-                list.push(tile.chars().map(|letter| u8::try_from(letter).unwrap()).collect());
+            .for_each_span(letters.as_bytes(), &mut |span, is_match| {
+                assert!(is_match, "the pattern matches every byte");
+                let span = str::from_utf8(span).unwrap();
+                list.push(span.chars().map(|letter| u8::try_from(letter).unwrap()).collect());
                 ControlFlow::Continue(())
             })
             .unwrap();
@@ -55,7 +55,7 @@ fn all_short_texts_of_one_byte_of_each_class_are_split_and_cut_as_expected() {
     for length in 0..=6 {
         for number in 0..bytes.len().pow(length) {
             let text: Vec<u8> = (0..length)
-                .map(|place| bytes[number / bytes.len().pow(place) % bytes.len()])
+                .map(|digit| bytes[number / bytes.len().pow(digit) % bytes.len()])
                 .collect();
             let whole = expected(&text);
             assert_eq!(found(&text), whole, "{:?}", text.escape_ascii().to_string());
@@ -66,7 +66,7 @@ fn all_short_texts_of_one_byte_of_each_class_are_split_and_cut_as_expected() {
     }
 }
 
-/// Checks that whatever is said of the first `seen` bytes is true of the whole text.
+/// Checks that the cut points and the certain end of the first `seen` bytes hold for the whole text.
 fn check_cuts(text: &[u8], seen: usize, whole: &[Vec<u8>]) {
     let pretokenizer = pretokenizer();
     let check = |cut: usize, what: &str| {

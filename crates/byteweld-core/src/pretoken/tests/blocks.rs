@@ -1,12 +1,12 @@
 //! Blocks: in every tier, whatever the text, they cut where the scanner does that goes character by character.
 
 use super::scanner::{FIELD, scanner_of};
-use crate::pretoken::masks::Tier;
+use crate::cpu::Tier;
 use crate::pretoken::*;
 use crate::testing::examples;
 
 /// Variations of the field's patterns in what the bits depend on.
-const VARIATIONS: [(&str, &str); 5] = [
+const VARIATIONS: [(&str, &str); 6] = [
     (
         "o200k, marks are no letters",
         r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}]*[\p{Ll}\p{Lm}\p{Lo}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}]+[\p{Ll}\p{Lm}\p{Lo}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
@@ -20,6 +20,10 @@ const VARIATIONS: [(&str, &str); 5] = [
         r" ?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}]*[\p{Ll}\p{Lm}\p{Lo}]+| ?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}]+[\p{Ll}\p{Lm}\p{Lo}]*| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
     ),
     (
+        "o200k, only a space before a word, marks are both",
+        r" ?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+| ?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+    ),
+    (
         "cl100k, five digits, no contractions",
         r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,5}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
     ),
@@ -29,23 +33,17 @@ const VARIATIONS: [(&str, &str); 5] = [
     ),
 ];
 
-/// A pattern that runs by blocks: without them, and in every tier.
+/// A pattern that runs by blocks.
 struct Case {
     name: &'static str,
-    plain: Scanner,
-    tiers: Vec<(Tier, Scanner)>,
+    scanner: Scanner,
+    bits: Bits,
 }
 
 impl Case {
     fn new((name, pattern): (&'static str, &str)) -> Option<Self> {
-        scanner_of(pattern).has_blocks().then(|| Self {
-            name,
-            plain: scanner_of(pattern).in_tier(None),
-            tiers: Tier::all()
-                .into_iter()
-                .map(|tier| (tier, scanner_of(pattern).in_tier(Some(tier))))
-                .collect(),
-        })
+        let scanner = scanner_of(pattern);
+        bits_of(pattern).map(|bits| Self { name, scanner, bits })
     }
 
     fn all() -> Vec<Self> {
@@ -62,16 +60,21 @@ impl Case {
     }
 
     fn check(&self, text: &[u8]) {
-        let expected = tiles(&self.plain, text);
-        for (tier, scanner) in &self.tiers {
-            let found = tiles(scanner, text);
+        let mut expected = Vec::new();
+        self.scanner.for_each(text, &mut |_, end, is_match| {
+            assert!(is_match);
+            expected.push(end);
+            ControlFlow::Continue(())
+        });
+        for tier in Tier::available() {
+            let found = tier.force(|| self.ends(text));
             if let Some(at) = found.iter().zip(&expected).position(|(a, b)| a != b) {
-                let from = at.checked_sub(1).map_or(0, |before| expected[before].0);
+                let from = at.checked_sub(1).map_or(0, |before| expected[before]);
                 let shown = |to: usize| String::from_utf8_lossy(&text[from..to]).into_owned();
                 let before = String::from_utf8_lossy(&text[from.saturating_sub(90)..from]);
-                let (found, expected) = (shown(found[at].0), shown(expected[at].0));
+                let (found, expected) = (shown(found[at]), shown(expected[at]));
                 panic!(
-                    "{}, {tier:?}, at {from} of {}: {found:?} and not {expected:?} behind {before:?}",
+                    "{}, {tier:?}, at {from} of {}: {found:?} and not {expected:?} after {before:?}",
                     self.name,
                     text.len()
                 );
@@ -79,15 +82,24 @@ impl Case {
             assert_eq!(found.len(), expected.len(), "{}, {tier:?}", self.name);
         }
     }
+
+    /// The ends that blocks give.
+    fn ends(&self, text: &[u8]) -> Vec<usize> {
+        let mut scan = Scan::new(&self.bits, &self.scanner, text);
+        let (mut found, mut ends) = (Vec::new(), [0; MAX_ENDS]);
+        loop {
+            let start = scan.start();
+            match scan.fill(&mut ends).unwrap() {
+                0 => return found,
+                count => found.extend(ends[..count].iter().map(|&end| start + end as usize)),
+            }
+        }
+    }
 }
 
-fn tiles(scanner: &Scanner, text: &[u8]) -> Vec<(usize, bool)> {
-    let mut tiles = Vec::new();
-    scanner.for_each(text, &mut |_, end, is_match| {
-        tiles.push((end, is_match));
-        ControlFlow::Continue(())
-    });
-    tiles
+fn bits_of(pattern: &str) -> Option<Bits> {
+    let alternatives = normalize::alternatives(pattern)?;
+    Bits::new(&Spec::new(&alternatives)?, &scanner_of(pattern))
 }
 
 #[test]
@@ -115,13 +127,17 @@ fn patterns_with_a_character_that_no_rule_is_for_do_not() {
             "a mark is both where there are no cases",
             r" ?[\p{L}\p{M}]+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
         ),
+        (
+            "a contraction ends a word of two cases",
+            r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
+        ),
         ("a letter is none", r" ?[a-zA-Zé]+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"),
         (
             "a dash may not stand before a word",
             r"[^\r\n\p{L}\p{N}—]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
         ),
     ] {
-        assert!(!scanner_of(pattern).has_blocks(), "{what}");
+        assert!(bits_of(pattern).is_none(), "{what}");
     }
 }
 
@@ -295,14 +311,13 @@ fn bytes_in_any_order_are_cut_as_the_scanner_does() {
 fn long_mixed_text_is_cut_as_the_backtracking_engine_does() {
     let mut random = random(0xDA94_2042_E4DD_58B5);
     for (name, pattern) in FIELD.into_iter().chain(VARIATIONS) {
-        let scanner = scanner_of(pattern);
-        if !scanner.has_blocks() {
-            continue;
-        }
+        let Some(bits) = bits_of(pattern) else { continue };
+        let case = Case { name, scanner: scanner_of(pattern), bits };
         let backtracker = Backtracker::new(pattern).unwrap();
         for _ in 0..60 {
             let text = String::from_utf8_lossy(&soup(&mut random, &FRAGMENTS)).into_owned();
-            assert!(agree_on(&text, &scanner, &backtracker), "{name}: {text:?}");
+            assert!(agree_on(&text, &case.scanner, &backtracker), "{name}: {text:?}");
+            case.check(text.as_bytes());
         }
     }
 }

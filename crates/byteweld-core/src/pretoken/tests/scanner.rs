@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use crate::pretoken::characters::unicode;
 use crate::pretoken::*;
 
 /// The field's patterns, by family, as their owners write them.
@@ -139,7 +140,7 @@ fn pieces(pretokenizer: &Pretokenizer, text: &[u8]) -> Vec<Vec<u8>> {
 }
 
 pub(super) fn scanner_of(pattern: &str) -> Scanner {
-    let alternatives = normalise::alternatives(pattern).unwrap();
+    let alternatives = normalize::alternatives(pattern).unwrap();
     Scanner::new(&Spec::new(&alternatives).unwrap()).unwrap()
 }
 
@@ -273,7 +274,7 @@ fn every_assigned_character_is_cut_as_the_automaton_cuts_it() {
     let texts: Vec<String> = all.chunks(1 << 12).map(contexts).collect();
     for (name, pattern) in FIELD.iter().filter(|(_, pattern)| pattern.contains(r"\s+(?!\S)")) {
         let scanner = scanner_of(pattern);
-        let automaton = Automaton::new(&normalise::alternatives(pattern).unwrap()).unwrap();
+        let automaton = Automaton::new(&normalize::alternatives(pattern).unwrap()).unwrap();
         for text in &texts {
             let mut budget = Budget::new(Watch::default());
             budget.add(text.len());
@@ -290,7 +291,7 @@ fn patterns_are_compiled_once_while_they_are_remembered() {
     // Tests run side by side in one process: others may push it out, but not every time.
     assert!((0..20).any(|_| Arc::ptr_eq(&compile(), &compile())));
     let first = compile();
-    for n in 8..8 + REMEMBERED {
+    for n in 8..8 + MAX_KEPT_PATTERNS {
         Pretokenizer::new(Some(&pattern.replace('7', &n.to_string()))).unwrap();
     }
     assert!(!Arc::ptr_eq(&first, &compile()));

@@ -1,0 +1,213 @@
+//! Keys of two pre-tokens at a time with AVX2, of four with AVX-512.
+#![expect(unsafe_code, reason = "instructions not all processors have")]
+
+use std::arch::x86_64::*;
+
+use super::{FOLD, KeyTier, Keys, MAX_KEY_BYTES, SEGMENT_END, Spans};
+use crate::cpu::{Avx2, Avx512, prefetch};
+use crate::hash::MULTIPLIER;
+
+/// By length, and 16 more for segments: the mask of a 16-byte load, and the tag.
+static SHAPES: [[[u8; 16]; 2]; 32] = {
+    let mut shapes = [[[0; 16]; 2]; 32];
+    let mut tag = 0;
+    while tag < shapes.len() {
+        let mut at = 0;
+        while at < tag % 16 {
+            shapes[tag][0][at] = 0xFF;
+            at += 1;
+        }
+        shapes[tag][1][MAX_KEY_BYTES] = tag as u8;
+        tag += 1;
+    }
+    shapes
+};
+
+/// The offset and the tag of the span between two bounds.
+#[inline(always)]
+fn offset_and_tag<const HAS_SEGMENTS: bool>(start: u32, end: u32) -> (usize, usize) {
+    if HAS_SEGMENTS {
+        let start = start & !SEGMENT_END;
+        let length = (end & !SEGMENT_END).wrapping_sub(start) & 0xF;
+        (start as usize, (length | end >> 31 << 4) as usize)
+    } else {
+        (start as usize, (end.wrapping_sub(start) & 0xF) as usize)
+    }
+}
+
+impl KeyTier for Avx2 {
+    #[inline(always)]
+    fn make_keys<const HAS_SEGMENTS: bool, E>(
+        self,
+        spans: &Spans<'_>,
+        readable: usize,
+        table: (&[E], u32),
+        out: &mut Keys<'_>,
+    ) -> usize {
+        // SAFETY: the token proves that the processor has the instructions.
+        unsafe { make_keys_avx2::<HAS_SEGMENTS, E>(spans, readable, table, out) }
+    }
+}
+
+impl KeyTier for Avx512 {
+    #[inline(always)]
+    fn make_keys<const HAS_SEGMENTS: bool, E>(
+        self,
+        spans: &Spans<'_>,
+        readable: usize,
+        table: (&[E], u32),
+        out: &mut Keys<'_>,
+    ) -> usize {
+        // SAFETY: the token proves that the processor has the instructions.
+        unsafe { make_keys_avx512::<HAS_SEGMENTS, E>(spans, readable, table, out) }
+    }
+}
+
+/// Sixteen bytes each from two addresses.
+///
+/// # Safety
+///
+/// They must be readable.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn load_two(low: *const u8, high: *const u8) -> __m256i {
+    // SAFETY: the caller says so.
+    unsafe {
+        let low = _mm256_castsi128_si256(_mm_loadu_si128(low.cast()));
+        _mm256_inserti128_si256::<1>(low, _mm_loadu_si128(high.cast()))
+    }
+}
+
+/// # Safety
+///
+/// 16 bytes must be readable at the first `readable` offsets of the text.
+#[inline]
+#[target_feature(enable = "avx2")]
+unsafe fn make_keys_avx2<const HAS_SEGMENTS: bool, E>(
+    spans: &Spans<'_>,
+    readable: usize,
+    (table, shift): (&[E], u32),
+    out: &mut Keys<'_>,
+) -> usize {
+    let text = spans.text.as_ptr();
+    let (keys, _) = out.keys[..readable].as_chunks_mut::<2>();
+    let (slots, _) = out.slots[..readable].as_chunks_mut::<2>();
+    for (at, (keys, slots)) in keys.iter_mut().zip(slots).enumerate() {
+        let Some(&[a, b, c]) = spans.bounds[2 * at..].first_chunk() else { break };
+        let (first, first_tag) = offset_and_tag::<HAS_SEGMENTS>(a, b);
+        let (second, second_tag) = offset_and_tag::<HAS_SEGMENTS>(b, c);
+        let [first_mask, first_tag] = &SHAPES[first_tag % 32];
+        let [second_mask, second_tag] = &SHAPES[second_tag % 32];
+        // SAFETY: both offsets are among the first `readable`; masks and tags have 16 bytes.
+        let (bytes, mask, tag) = unsafe {
+            (
+                load_two(text.add(first), text.add(second)),
+                load_two(first_mask.as_ptr(), second_mask.as_ptr()),
+                load_two(first_tag.as_ptr(), second_tag.as_ptr()),
+            )
+        };
+        let key = _mm256_or_si256(_mm256_and_si256(bytes, mask), tag);
+        // SAFETY: two keys have 32 bytes.
+        unsafe { _mm256_storeu_si256(keys.as_mut_ptr().cast(), key) };
+        let rotated = _mm256_or_si256(
+            _mm256_slli_epi64::<{ FOLD as i32 }>(key),
+            _mm256_srli_epi64::<{ 64 - FOLD as i32 }>(key),
+        );
+        let folded = _mm256_xor_si256(key, _mm256_shuffle_epi32::<0x4E>(rotated));
+        let product = _mm256_mullo_epi32(folded, _mm256_set1_epi64x(MULTIPLIER as i64));
+        let sum = _mm256_add_epi32(product, _mm256_srli_epi64::<32>(product));
+        let found = _mm256_srl_epi32(sum, _mm_cvtsi32_si128(shift as i32));
+        slots[0] = _mm256_cvtsi256_si32(found) as u32;
+        slots[1] = _mm_cvtsi128_si32(_mm256_extracti128_si256::<1>(found)) as u32;
+        prefetch(table, slots[0] as usize);
+        prefetch(table, slots[1] as usize);
+    }
+    readable / 2 * 2
+}
+
+/// In each 16 bytes: their positions.
+const POSITIONS: [u8; 64] = {
+    let mut positions = [0; 64];
+    let mut at = 0;
+    while at < 64 {
+        positions[at] = (at % 16) as u8;
+        at += 1;
+    }
+    positions
+};
+
+/// In each 16 bytes: the position of the lowest byte of one of the first four 32-bit numbers.
+const LANES: [u8; 64] = {
+    let mut lanes = [0; 64];
+    let mut at = 0;
+    while at < 64 {
+        lanes[at] = (at / 16 * 4) as u8;
+        at += 1;
+    }
+    lanes
+};
+
+/// The last of each 16 bytes.
+const LAST_BYTES: u64 = 0x8000_8000_8000_8000;
+
+/// # Safety
+///
+/// 16 bytes must be readable at the first `readable` offsets of the text.
+#[inline]
+#[target_feature(enable = "avx2,avx512f,avx512bw,avx512vl,avx512vbmi")]
+unsafe fn make_keys_avx512<const HAS_SEGMENTS: bool, E>(
+    spans: &Spans<'_>,
+    readable: usize,
+    (table, shift): (&[E], u32),
+    out: &mut Keys<'_>,
+) -> usize {
+    let text = spans.text.as_ptr();
+    // SAFETY: both have 64 bytes.
+    let [lanes, positions] =
+        [LANES, POSITIONS].map(|bytes| unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) });
+    let every_fourth = _mm512_setr_epi32(0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    let shift = _mm_cvtsi32_si128(shift as i32);
+    let (keys, _) = out.keys[..readable].as_chunks_mut::<4>();
+    let (slots, _) = out.slots[..readable].as_chunks_mut::<4>();
+    for (at, (keys, slots)) in keys.iter_mut().zip(slots).enumerate() {
+        let Some(bounds) = spans.bounds[4 * at..].first_chunk::<5>() else { break };
+        let [a, b, c, d, _] =
+            if HAS_SEGMENTS { bounds.map(|bound| bound & !SEGMENT_END) } else { *bounds };
+        // SAFETY: the offsets are among the first `readable`; there are five bounds.
+        let (bytes, starts, ends) = unsafe {
+            let low = load_two(text.add(a as usize), text.add(b as usize));
+            let high = load_two(text.add(c as usize), text.add(d as usize));
+            (
+                _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high),
+                _mm_loadu_si128(bounds.as_ptr().cast()),
+                _mm_loadu_si128(bounds[1..].as_ptr().cast()),
+            )
+        };
+        // The flags of segments do not reach the lowest bits of the difference.
+        let lengths = _mm_and_si128(_mm_sub_epi32(ends, starts), _mm_set1_epi32(0xF));
+        let spread = _mm512_permutexvar_epi8(lanes, _mm512_castsi128_si512(lengths));
+        let is_inside = _mm512_cmplt_epu8_mask(positions, spread);
+        let tags = if HAS_SEGMENTS {
+            let tags = _mm_or_si128(lengths, _mm_slli_epi32::<4>(_mm_srli_epi32::<31>(ends)));
+            _mm512_permutexvar_epi8(lanes, _mm512_castsi128_si512(tags))
+        } else {
+            spread
+        };
+        let key = _mm512_maskz_mov_epi8(is_inside, bytes);
+        let key = _mm512_mask_mov_epi8(key, LAST_BYTES, tags);
+        let rotated = _mm512_rol_epi64::<{ FOLD as i32 }>(key);
+        let folded = _mm512_xor_si512(key, _mm512_shuffle_epi32::<0x4E>(rotated));
+        let product = _mm512_mullo_epi32(folded, _mm512_set1_epi64(MULTIPLIER as i64));
+        let sum = _mm512_add_epi32(product, _mm512_srli_epi64::<32>(product));
+        let found = _mm512_permutexvar_epi32(every_fourth, _mm512_srl_epi32(sum, shift));
+        // SAFETY: there are four keys and four slots.
+        unsafe {
+            _mm512_storeu_si512(keys.as_mut_ptr().cast(), key);
+            _mm_storeu_si128(slots.as_mut_ptr().cast(), _mm512_castsi512_si128(found));
+        }
+        for &slot in &*slots {
+            prefetch(table, slot as usize);
+        }
+    }
+    readable / 4 * 4
+}

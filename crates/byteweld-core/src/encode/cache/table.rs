@@ -1,0 +1,168 @@
+//! The table of the pre-token cache: open addressing with linear probing, within a bounded reach.
+//!
+//! An entry has 32 bytes: a key, and up to four ids. It is looked for in its home slot and the slots
+//! after it; one that is found away from home changes places with the entry there, so that frequent
+//! pre-tokens are found at once. If all slots in reach are taken, a new entry replaces one of them:
+//! memory is bounded, and text made to collide only costs merging its pre-tokens again.
+
+use super::key::{COUNT_SHIFT, Key, slot_of};
+use crate::cpu::{Zeroable, ZeroedPages};
+
+/// The number of ids that an entry can hold.
+pub(in super::super) const MAX_INLINE_IDS: usize = 4;
+
+/// An entry is at most this far from its home slot.
+const REACH: usize = 16;
+
+/// A pre-token and its ids. All zeros if empty.
+#[derive(Clone, Copy)]
+#[repr(C, align(32))]
+pub(super) struct Entry {
+    /// With the number of ids in the highest bits; 0 if the ids are in the arena.
+    key: Key,
+    pub(super) ids: [u32; MAX_INLINE_IDS],
+}
+
+#[expect(unsafe_code, reason = "a promise about the type")]
+// SAFETY: it consists of integers.
+unsafe impl Zeroable for Entry {
+    const ZERO: Self = Self { key: [0; 2], ids: [0; MAX_INLINE_IDS] };
+}
+
+impl Entry {
+    /// An entry of a key whose highest bits are 0. A `count` of 0 says that the ids are in the arena.
+    pub(super) fn new(key: Key, count: usize, ids: [u32; MAX_INLINE_IDS]) -> Self {
+        Self { key: [key[0], key[1] | (count as u64) << COUNT_SHIFT], ids }
+    }
+
+    /// The number of ids, if this is the entry of a key and holds them.
+    #[inline(always)]
+    pub(super) fn inline_count(&self, key: Key) -> Option<usize> {
+        // If the keys are equal, only the count is left.
+        let count = (self.key[1] ^ key[1]).rotate_left(u64::BITS - COUNT_SHIFT);
+        let is_it = self.key[0] == key[0] && count.wrapping_sub(1) < MAX_INLINE_IDS as u64;
+        is_it.then_some(count as usize)
+    }
+
+    /// Whether this is the entry of a key, wherever its ids are.
+    #[inline(always)]
+    pub(super) fn is_of(&self, key: Key) -> bool {
+        self.key[0] == key[0] && (self.key[1] ^ key[1]) << (u64::BITS - COUNT_SHIFT) == 0
+    }
+
+    pub(super) fn count(&self) -> usize {
+        (self.key[1] >> COUNT_SHIFT) as usize
+    }
+
+    fn is_empty(&self) -> bool {
+        self.key == [0; 2]
+    }
+
+    /// The key without the count.
+    fn bare_key(&self) -> Key {
+        [self.key[0], self.key[1] << (u64::BITS - COUNT_SHIFT) >> (u64::BITS - COUNT_SHIFT)]
+    }
+}
+
+pub(super) struct Table {
+    entries: ZeroedPages<Entry>,
+    /// How far a hash of 32 bits is shifted down to a slot.
+    shift: u32,
+    /// The number of entries ever replaced, which chooses the next one.
+    replaced: usize,
+}
+
+impl Default for Table {
+    fn default() -> Self {
+        Self { entries: ZeroedPages::EMPTY, shift: 0, replaced: 0 }
+    }
+}
+
+impl Table {
+    /// An empty table of `2^bits` home slots; `None` if there is not enough memory.
+    pub(super) fn new(bits: u32) -> Option<Self> {
+        let entries = ZeroedPages::new((1 << bits) + REACH)?;
+        Some(Self { entries, shift: u32::BITS - bits, replaced: 0 })
+    }
+
+    /// A copy of the table.
+    pub(super) fn copy(&self) -> Option<Self> {
+        let mut entries = ZeroedPages::new(self.entries.len())?;
+        entries.copy_from_slice(&self.entries);
+        Some(Self { entries, ..*self })
+    }
+
+    /// The number of home slots.
+    #[inline(always)]
+    pub(super) fn capacity(&self) -> usize {
+        self.entries.len().saturating_sub(REACH)
+    }
+
+    #[inline(always)]
+    pub(super) fn entries(&self) -> (&[Entry], u32) {
+        (&self.entries, self.shift)
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.entries.fill(Entry::ZERO);
+    }
+
+    /// Adds all entries of another table.
+    pub(super) fn add_all(&mut self, other: &Self) {
+        for &entry in other.entries.iter().filter(|entry| !entry.is_empty()) {
+            self.insert(entry);
+        }
+    }
+
+    /// Finds the entry of a key for which `is_right` holds, and moves it to its home slot.
+    pub(super) fn find(
+        &mut self,
+        key: Key,
+        is_right: impl Fn(&Entry) -> bool,
+    ) -> Option<(u32, &Entry)> {
+        let home = slot_of(key, self.shift);
+        let reach = self.entries.get_mut(home as usize..)?.get_mut(..REACH)?;
+        let at = reach
+            .iter()
+            .take_while(|entry| !entry.is_empty())
+            .position(|entry| entry.is_of(key) && is_right(entry))?;
+        // The entry that leaves its slot may end up beyond its reach: then it is forgotten.
+        reach.swap(0, at);
+        Some((home, &self.entries[home as usize]))
+    }
+
+    /// Moves the entry of a key that is its own bytes to its home slot from one of the slots after it,
+    /// if it is there. The entry that makes way only gets further from its own home.
+    #[inline]
+    pub(super) fn bring_home(&mut self, key: Key, home: u32) -> bool {
+        let Some(reach) = self.entries.get_mut(home as usize..).and_then(|r| r.get_mut(..REACH))
+        else {
+            return false;
+        };
+        let mut others = reach.iter().take_while(|entry| !entry.is_empty());
+        let Some(at) = others.position(|entry| entry.is_of(key)).filter(|&at| at > 0) else {
+            return false;
+        };
+        reach.swap(0, at);
+        true
+    }
+
+    /// Whether there is an entry of a key for which `is_right` holds.
+    pub(super) fn contains(&self, key: Key, is_right: impl Fn(&Entry) -> bool) -> bool {
+        let home = slot_of(key, self.shift) as usize;
+        let reach = self.entries.get(home..).unwrap_or_default();
+        let mut reach = reach.iter().take(REACH).take_while(|entry| !entry.is_empty());
+        reach.any(|entry| entry.is_of(key) && is_right(entry))
+    }
+
+    /// Adds an entry, perhaps in place of another.
+    pub(super) fn insert(&mut self, entry: Entry) {
+        let home = slot_of(entry.bare_key(), self.shift) as usize;
+        let Some(reach) = self.entries.get_mut(home..home + REACH) else { return };
+        let at = reach.iter().position(Entry::is_empty).unwrap_or_else(|| {
+            self.replaced = self.replaced.wrapping_add(1);
+            self.replaced % REACH
+        });
+        reach[at] = entry;
+    }
+}

@@ -1,0 +1,244 @@
+//! The pre-token cache: keys, eviction and growth.
+
+use super::*;
+use crate::cpu::Tier;
+
+fn prepared(bytes: usize) -> Cache {
+    let mut cache = Cache::default();
+    cache.prepare(bytes);
+    cache
+}
+
+/// The ids of one pre-token, looked up as a batch does it, and as it does it if that fails.
+fn ids_at(cache: &mut Cache, text: &[u8], range: Range<usize>, flag: u32) -> Option<Vec<u32>> {
+    let mut batch = Batch::default();
+    let bounds = [range.start as u32, range.end as u32 | flag];
+    let long: &[u16] = if range.len() > MAX_KEY_BYTES { &[0] } else { &[] };
+    let pretokens = Pretokens { text, bounds: &bounds, long };
+    batch.make_keys::<true>(cache, pretokens);
+    let at_home = (batch.look_up(cache, pretokens, 0) == 1).then(|| batch.take_ids().to_vec());
+    let key = PretokenKey::new(&text[range], flag != 0);
+    assert!(at_home.is_none() || cache.contains(key));
+    let found = match cache.find(key)? {
+        Found::Many(ids) => ids_of(ids).collect(),
+        Found::Inline(slot) => {
+            batch.set_slot(0, key, slot);
+            assert!(batch.is_found(cache, 0));
+            assert_eq!(batch.look_up(cache, pretokens, 0), 1);
+            batch.take_ids().to_vec()
+        }
+    };
+    assert!(at_home.is_none_or(|ids| ids == found));
+    Some(found)
+}
+
+fn insert(cache: &mut Cache, pretoken: &[u8], ids: &[u32]) {
+    cache.insert(PretokenKey::new(pretoken, false), ids);
+}
+
+#[test]
+fn pretokens_of_every_length_are_told_apart_even_by_nul_bytes() {
+    let mut cache = prepared(0);
+    let text = [0; 200];
+    for length in 1..=100 {
+        let ids: Vec<u32> = (0..length as u32).collect();
+        assert!(ids_at(&mut cache, &text, 3..3 + length, 0).is_none());
+        insert(&mut cache, &text[..length], &ids);
+    }
+    for length in 1..=100 {
+        let ids: Vec<u32> = (0..length as u32).collect();
+        // Also at the very end of a text, where nothing can be read after it.
+        for start in [0, text.len() - length] {
+            let found = ids_at(&mut cache, &text, start..start + length, 0);
+            assert_eq!(found.as_ref(), Some(&ids));
+        }
+    }
+}
+
+#[test]
+fn a_segment_is_not_a_pretoken_of_the_same_bytes() {
+    let mut cache = prepared(0);
+    let text = [7; 32];
+    for length in [4, 20] {
+        insert(&mut cache, &text[..length], &[1]);
+        assert!(ids_at(&mut cache, &text, 0..length, SEGMENT_END).is_none());
+        cache.insert(PretokenKey::new(&text[..length], true), &[2]);
+        assert_eq!(ids_at(&mut cache, &text, 0..length, 0), Some(vec![1]));
+        assert_eq!(ids_at(&mut cache, &text, 0..length, SEGMENT_END), Some(vec![2]));
+    }
+}
+
+#[test]
+fn ids_that_need_all_bits_are_kept() {
+    let mut cache = prepared(0);
+    for (pretoken, count) in
+        [("short", 4), ("short!", 5), ("longer than a key", 3), ("and even longer", 9)]
+    {
+        let ids: Vec<u32> = (0..count).map(|at| u32::MAX - at).collect();
+        insert(&mut cache, pretoken.as_bytes(), &ids);
+        assert_eq!(ids_at(&mut cache, pretoken.as_bytes(), 0..pretoken.len(), 0), Some(ids));
+    }
+}
+
+#[test]
+fn a_full_cache_forgets_and_never_lies() {
+    let mut cache = prepared(0);
+    for number in 0..900_000u32 {
+        let text = format!("{number:024}");
+        for from in [0, 12] {
+            let ids = [number; 5];
+            insert(&mut cache, &text.as_bytes()[from..], &ids[..1 + number as usize % 5]);
+        }
+        if number % 7 != 0 {
+            continue;
+        }
+        let text = format!("{:024}", number / 2);
+        let expected = vec![number / 2; 1 + number as usize / 2 % 5];
+        for from in [0, 12] {
+            let found = ids_at(&mut cache, text.as_bytes(), from..24, 0);
+            assert!(found.is_none_or(|found| found == expected));
+        }
+    }
+}
+
+#[test]
+fn growing_and_copying_keep_what_is_cached() {
+    let mut cache = prepared(0);
+    let texts: Vec<String> = (0..1000).map(|number| format!("{number}:{number:020}")).collect();
+    for (number, text) in (0..).zip(&texts) {
+        insert(&mut cache, text.as_bytes(), &[number]);
+        insert(&mut cache, &text.as_bytes()[..5], &[number, 1, 2, 3, 4, 5]);
+    }
+    let small = cache.table.capacity();
+    cache.prepare(10 << 20);
+    assert!(cache.table.capacity() > small);
+    let mut copy = cache.copy();
+    for cache in [&mut cache, &mut copy] {
+        for (number, text) in (0..).zip(&texts) {
+            assert_eq!(ids_at(cache, text.as_bytes(), 0..text.len(), 0), Some(vec![number]));
+        }
+    }
+}
+
+#[test]
+fn a_long_pretoken_with_the_key_of_another_is_not_taken_for_it() {
+    let mut cache = prepared(0);
+    let (one, other) = (&b"this one is long enough"[..], &b"that one is long enough"[..]);
+    let key = PretokenKey::new(one, false);
+    // As if both had the same hash.
+    cache.insert(PretokenKey { key: key.key, pretoken: other }, &[7]);
+    assert!(cache.find(key).is_none() && !cache.contains(key));
+    assert_eq!(ids_at(&mut cache, one, 0..one.len(), 0), None);
+}
+
+#[test]
+fn a_long_pretoken_is_not_taken_for_one_that_starts_with_it() {
+    // Upper halves with which the hash of every chunk is 0.
+    let zero = crate::hash::MULTIPLIER.to_le_bytes();
+    let start = [b"aaaaaaaa", &zero[..]].concat();
+    let whole = [&start[..], b"bbbbbbbb", &zero[..]].concat();
+    for ids in [&[1][..], &[1, 2, 3, 4, 5]] {
+        for (one, other) in [(&start, &whole), (&whole, &start)] {
+            let mut cache = prepared(0);
+            insert(&mut cache, one, ids);
+            assert_eq!(ids_at(&mut cache, one, 0..one.len(), 0), Some(ids.to_vec()));
+            assert_eq!(ids_at(&mut cache, other, 0..other.len(), 0), None);
+        }
+    }
+}
+
+#[test]
+fn a_long_key_is_checked_again_after_entries_have_moved() {
+    let mut cache = prepared(0);
+    let (one, other) = (&b"this one is long enough"[..], &b"that one is long enough"[..]);
+    let key = PretokenKey::new(one, false);
+    // As if both had the same hash.
+    let forged = PretokenKey { key: key.key, pretoken: other };
+    cache.insert(key, &[1]);
+    cache.insert(forged, &[2]);
+    let (mut batch, bounds) = (Batch::default(), [0, one.len() as u32]);
+    let pretokens = Pretokens { text: one, bounds: &bounds, long: &[0] };
+    batch.make_keys::<true>(&cache, pretokens);
+    assert!(batch.is_found(&cache, 0));
+    assert!(cache.find(forged).is_some(), "which moves it to the home slot");
+    batch.check_long_keys(&cache, pretokens, 0);
+    assert_eq!(batch.look_up(&mut cache, pretokens, 0), 0);
+    assert_eq!(ids_at(&mut cache, one, 0..one.len(), 0), Some(vec![1]));
+}
+
+#[test]
+fn pretokens_with_the_same_home_are_found_in_turns() {
+    let mut cache = prepared(0);
+    let home_of = |pretoken: &[u8]| {
+        key::slot_of(PretokenKey::new(pretoken, false).key, cache.table.entries().1)
+    };
+    let words: Vec<String> = (0..).map(|at| format!("w{at}")).take(1 << 16).collect();
+    let home = home_of(words[0].as_bytes());
+    let words: Vec<&String> =
+        words.iter().filter(|word| home_of(word.as_bytes()) == home).take(5).collect();
+    assert_eq!(words.len(), 5);
+    for (at, word) in words.iter().enumerate() {
+        // One id to five, of which the last are in the arena.
+        insert(&mut cache, word.as_bytes(), &vec![at as u32; at + 1]);
+    }
+    let order = [0, 4, 1, 4, 3, 0, 0, 2, 1, 4];
+    let mut bounds = vec![0];
+    let mut text = Vec::new();
+    for at in order {
+        text.extend_from_slice(words[at].as_bytes());
+        bounds.push(text.len() as u32);
+    }
+    let mut batch = Batch::default();
+    let pretokens = Pretokens { text: &text, bounds: &bounds, long: &[] };
+    batch.make_keys::<false>(&cache, pretokens);
+    assert_eq!(batch.look_up(&mut cache, pretokens, 0), order.len());
+    let expected: Vec<u32> =
+        order.iter().flat_map(|&at| std::iter::repeat_n(at as u32, at + 1)).collect();
+    assert_eq!(batch.take_ids(), expected);
+}
+
+#[test]
+fn every_tier_makes_the_same_keys() {
+    let cache = prepared(0);
+    let text: Vec<u8> = (0..3000u32).map(|at| ((at * at) >> 3) as u8).collect();
+    for round in 0..200u32 {
+        let mut bounds = vec![round];
+        let mut seed = round;
+        while bounds.len() <= 1 + round as usize % MAX_BATCH {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let last = bounds[bounds.len() - 1] & !SEGMENT_END;
+            let end = last + (seed >> 20) % 16;
+            if end as usize > text.len() {
+                break;
+            }
+            bounds.push(end | if seed & 1 << 10 != 0 { SEGMENT_END } else { 0 });
+        }
+        // The text ends with the last pre-token, or some bytes after it.
+        let end = (bounds[bounds.len() - 1] & !SEGMENT_END) as usize + round as usize % 19;
+        let text = &text[..end.min(text.len())];
+        let plain: Vec<u32> = bounds.iter().map(|bound| bound & !SEGMENT_END).collect();
+        let count = bounds.len() - 1;
+        let keys = |bounds: &[u32]| -> Vec<(Key, u32)> {
+            let mut batch = Batch::default();
+            let pretokens = Pretokens { text, bounds, long: &[] };
+            if bounds == plain {
+                batch.make_keys::<false>(&cache, pretokens);
+            } else {
+                batch.make_keys::<true>(&cache, pretokens);
+            }
+            batch.keys.into_iter().zip(batch.slots).take(count).collect()
+        };
+        for bounds in [&bounds, &plain] {
+            let expected: Vec<(Key, u32)> = (0..count)
+                .map(|at| {
+                    let is_segment = bounds[at + 1] & SEGMENT_END != 0;
+                    let key = key::key_of(&text[range_between(bounds, at)], is_segment);
+                    (key, key::slot_of(key, cache.table.entries().1))
+                })
+                .collect();
+            for tier in Tier::available() {
+                assert_eq!(tier.force(|| keys(bounds)), expected, "{tier:?}");
+            }
+        }
+    }
+}

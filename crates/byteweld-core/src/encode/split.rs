@@ -1,0 +1,85 @@
+//! A batch in which long pre-tokens are split at cut points.
+
+use std::ops::Range;
+
+use super::cache::{MAX_BATCH, MAX_KEY_BYTES, SEGMENT_END};
+use super::long::CutPoints;
+
+/// The bounds of a batch of pre-tokens and segments, and which of them are longer than a key.
+pub(super) struct Split {
+    bounds: [u32; MAX_BATCH + 1],
+    /// The number of pre-tokens and segments.
+    count: usize,
+    long: Vec<u16>,
+    /// Space for cut points.
+    cuts: [usize; MAX_BATCH],
+}
+
+impl Default for Split {
+    fn default() -> Self {
+        let bounds = [0; MAX_BATCH + 1];
+        Self { bounds, count: 0, long: Vec::new(), cuts: [0; MAX_BATCH] }
+    }
+}
+
+impl Split {
+    /// Empties it; the next pre-token starts at `start`.
+    pub(super) fn restart(&mut self, start: u32) {
+        self.bounds[0] = start & !SEGMENT_END;
+        self.count = 0;
+        self.long.clear();
+    }
+
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    #[inline(always)]
+    pub(super) fn is_full(&self) -> bool {
+        self.count == MAX_BATCH
+    }
+
+    /// The last bound.
+    pub(super) fn end(&self) -> u32 {
+        self.bounds[self.count]
+    }
+
+    /// The bounds, and the indexes of what is longer than a key.
+    pub(super) fn parts(&self) -> (&[u32], &[u16]) {
+        (&self.bounds[..=self.count], &self.long)
+    }
+
+    /// Adds a pre-token that is not longer than a key and ends at `end`; it must not be full.
+    #[inline(always)]
+    pub(super) fn push_short(&mut self, end: u32) {
+        self.count += 1;
+        self.bounds[self.count] = end;
+    }
+
+    /// Adds a pre-token, or with [`SEGMENT_END`] a segment, that ends at `end`; it must not be full.
+    #[inline(always)]
+    pub(super) fn push(&mut self, end: u32) {
+        let length = (end & !SEGMENT_END) - (self.end() & !SEGMENT_END);
+        if length > MAX_KEY_BYTES as u32 {
+            self.long.push(self.count as u16);
+        }
+        self.push_short(end);
+    }
+
+    /// Adds the segments of a pre-token up to its last cut point, as many as there is space for.
+    /// Returns from where to go on: from the end of the pre-token if all are added.
+    pub(super) fn push_segments(
+        &mut self,
+        cut_points: &CutPoints,
+        text: &[u8],
+        pretoken: Range<usize>,
+    ) -> usize {
+        let space = MAX_BATCH - self.count;
+        let (count, next) = cut_points.write(text, pretoken, &mut self.cuts[..space]);
+        for at in 0..count {
+            self.push(self.cuts[at] as u32 | SEGMENT_END);
+        }
+        next
+    }
+}

@@ -1,0 +1,34 @@
+//! The stages of encoding by themselves, for `benches/stages`.
+
+use std::ops::ControlFlow;
+
+use super::Encoder;
+use super::cache::{MAX_BATCH, Pretokens};
+use crate::error::Result;
+use crate::pretoken::{Bounds, Budget};
+use crate::watch::Watch;
+
+impl Encoder {
+    /// Splits a text into pre-tokens, and if `with_keys`, makes their keys and prefetches their
+    /// slots. Returns the number of pre-tokens. (The keys of long ones are not made.)
+    pub fn run_stage(&self, text: &[u8], with_keys: bool) -> Result<usize> {
+        self.pool.with_scratch(|scratch| {
+            let mut budget = Budget::new(Watch::default());
+            let (mut bounds, mut total) = (Bounds::default(), 0);
+            scratch.cache.prepare(text.len());
+            let mut each = |base: usize, bounds: &[u32]| {
+                let count = bounds.len() - 1;
+                total += count;
+                for first in (0..count).step_by(MAX_BATCH).filter(|_| with_keys) {
+                    let bounds = &bounds[first..=count.min(first + MAX_BATCH)];
+                    let (cache, batch) = (&scratch.cache, &mut scratch.batch);
+                    let pretokens = Pretokens { text: &text[base..], bounds, long: &[] };
+                    batch.make_keys::<false>(cache, pretokens);
+                }
+                ControlFlow::Continue(())
+            };
+            self.pretokenizer.for_each_batch(text, &mut budget, &mut bounds, &mut each)?;
+            Ok(total)
+        })
+    }
+}
