@@ -7,7 +7,8 @@
 use std::ops::{ControlFlow, Range};
 
 use super::cache::{
-    Found, MAX_BATCH, MAX_KEY_BYTES, PretokenKey, Pretokens, SEGMENT_END, ids_of, range_between,
+    CacheTier, Found, MAX_BATCH, MAX_KEY_BYTES, PretokenKey, Pretokens, SEGMENT_END, ids_of,
+    range_between,
 };
 use super::long::should_be_cut;
 use super::merge::{LANES, MAX_SHORT_IDS};
@@ -15,6 +16,7 @@ use super::scratch::Scratch;
 use super::sink::emit;
 use super::split::Split;
 use super::{Encoder, Sink};
+use crate::cpu::{self, Work};
 use crate::error::Result;
 
 /// A longer pre-token or segment is not worth caching.
@@ -45,6 +47,16 @@ impl<'e, S: Sink> Lookup<'e, S> {
     /// Encodes pre-tokens that lie between bounds relative to `base`. `Break` means that the sink
     /// wants no more.
     pub(super) fn encode(&mut self, base: usize, bounds: &[u32]) -> Result<ControlFlow<()>> {
+        cpu::run(Batches { lookup: self, base, bounds })
+    }
+
+    #[inline(always)]
+    fn encode_on(
+        &mut self,
+        tier: impl CacheTier,
+        base: usize,
+        bounds: &[u32],
+    ) -> Result<ControlFlow<()>> {
         self.done = base + bounds[0] as usize;
         let mut first = 0;
         while first + 1 < bounds.len() {
@@ -55,9 +67,9 @@ impl<'e, S: Sink> Lookup<'e, S> {
             let flow = if self.encoder.has_gaps {
                 self.encode_with_gaps(base, batch)?
             } else if has_long(batch) {
-                self.split_and_encode(base, batch)?
+                self.encode_with_long(base, batch)?
             } else {
-                self.encode_batch::<false>(base, batch, &[])?
+                self.encode_batch::<false>(tier, base, batch, &[])?
             };
             if flow.is_break() {
                 return Ok(flow);
@@ -80,31 +92,43 @@ impl<'e, S: Sink> Lookup<'e, S> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Splits long pre-tokens where that is worth it, and encodes all.
+    /// Encodes pre-tokens, some of which are long; splits those where that is worth it.
     #[inline(never)]
-    fn split_and_encode(&mut self, base: usize, bounds: &[u32]) -> Result<ControlFlow<()>> {
+    fn encode_with_long(&mut self, base: usize, bounds: &[u32]) -> Result<ControlFlow<()>> {
+        let mut long = [0; MAX_BATCH];
+        let long = find_long(bounds, &mut long);
+        let text = &self.text[base..];
+        let is_kept = |at: &u16| {
+            let pretoken = &text[range_between(bounds, usize::from(*at))];
+            pretoken.len() <= MAX_BATCHED_BYTES && !should_be_cut(pretoken)
+        };
+        if long.iter().all(is_kept) {
+            return cpu::run(LongBatch { lookup: self, base, bounds, long });
+        }
         let mut split = self.scratch.split.take().unwrap_or_default();
-        let flow = self.split_with(&mut split, base, bounds);
+        let flow = self.split_and_encode(&mut split, base, bounds, long);
         self.scratch.split = Some(split);
         flow
     }
 
-    fn split_with(
+    fn split_and_encode(
         &mut self,
         split: &mut Split,
         base: usize,
         bounds: &[u32],
+        long: &[u16],
     ) -> Result<ControlFlow<()>> {
         let text = &self.text[base..];
         split.restart(bounds[0]);
-        for bounds in bounds.windows(2) {
-            let (start, end) = (bounds[0], bounds[1]);
-            if split.is_full() && self.encode_split(base, split)?.is_break() {
+        let mut first = 0;
+        for at in long.iter().map(|&at| usize::from(at)) {
+            if self.add_short(split, base, &bounds[first + 1..=at])?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
-            if end - start <= MAX_KEY_BYTES as u32 {
-                split.push_short(end);
-                continue;
+            first = at + 1;
+            let (start, end) = (bounds[at], bounds[at + 1]);
+            if split.is_full() && self.encode_split(base, split)?.is_break() {
+                return Ok(ControlFlow::Break(()));
             }
             let range = start as usize..end as usize;
             let mut flag = 0;
@@ -135,7 +159,29 @@ impl<'e, S: Sink> Lookup<'e, S> {
             }
             split.restart(end);
         }
+        if self.add_short(split, base, &bounds[first + 1..])?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
         self.encode_split(base, split)
+    }
+
+    /// Adds pre-tokens that are not long.
+    #[inline]
+    fn add_short(
+        &mut self,
+        split: &mut Split,
+        base: usize,
+        mut ends: &[u32],
+    ) -> Result<ControlFlow<()>> {
+        loop {
+            ends = split.push_short(ends);
+            if ends.is_empty() {
+                return Ok(ControlFlow::Continue(()));
+            }
+            if self.encode_split(base, split)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
     }
 
     fn encode_split(&mut self, base: usize, split: &mut Split) -> Result<ControlFlow<()>> {
@@ -143,7 +189,7 @@ impl<'e, S: Sink> Lookup<'e, S> {
             return Ok(ControlFlow::Continue(()));
         }
         let (bounds, long) = split.parts();
-        let flow = self.encode_batch::<true>(base, bounds, long)?;
+        let flow = cpu::run(LongBatch { lookup: self, base, bounds, long })?;
         split.restart(split.end());
         Ok(flow)
     }
@@ -152,19 +198,20 @@ impl<'e, S: Sink> Lookup<'e, S> {
     #[inline(always)]
     fn encode_batch<const HAS_SEGMENTS: bool>(
         &mut self,
+        tier: impl CacheTier,
         base: usize,
         bounds: &[u32],
         long: &[u16],
     ) -> Result<ControlFlow<()>> {
         let pretokens = Pretokens { text: &self.text[base..], bounds, long };
         let Scratch { batch, cache, .. } = &mut *self.scratch;
-        batch.make_keys::<HAS_SEGMENTS>(cache, pretokens);
+        batch.make_keys::<HAS_SEGMENTS>(tier, cache, pretokens);
         let spans = Spans { base, bounds };
         let count = bounds.len() - 1;
         let (mut at, mut merged) = (0, 0);
         loop {
             let Scratch { batch, cache, .. } = &mut *self.scratch;
-            at = batch.look_up(cache, pretokens, at);
+            at = batch.look_up(tier, cache, pretokens, at);
             if at == count {
                 break;
             }
@@ -297,6 +344,40 @@ impl<'e, S: Sink> Lookup<'e, S> {
     }
 }
 
+/// Batches of pre-tokens. All that is done to each of their pre-tokens is compiled for a tier.
+struct Batches<'l, 'e, S> {
+    lookup: &'l mut Lookup<'e, S>,
+    base: usize,
+    bounds: &'l [u32],
+}
+
+impl<T: CacheTier, S: Sink> Work<T> for Batches<'_, '_, S> {
+    type Output = Result<ControlFlow<()>>;
+
+    #[inline(always)]
+    fn run(self, tier: T) -> Self::Output {
+        self.lookup.encode_on(tier, self.base, self.bounds)
+    }
+}
+
+/// The same for a batch in which some are long, or segments.
+struct LongBatch<'l, 'e, S> {
+    lookup: &'l mut Lookup<'e, S>,
+    base: usize,
+    bounds: &'l [u32],
+    long: &'l [u16],
+}
+
+impl<T: CacheTier, S: Sink> Work<T> for LongBatch<'_, '_, S> {
+    type Output = Result<ControlFlow<()>>;
+
+    #[inline(always)]
+    fn run(self, tier: T) -> Self::Output {
+        let Self { lookup, base, bounds, long } = self;
+        lookup.encode_batch::<true>(tier, base, bounds, long)
+    }
+}
+
 /// The pre-tokens of a batch; bounds are relative to `base`.
 #[derive(Clone, Copy)]
 struct Spans<'b> {
@@ -313,6 +394,17 @@ impl Spans<'_> {
     fn is_segment(self, at: usize) -> bool {
         self.bounds[at + 1] & SEGMENT_END != 0
     }
+}
+
+/// The indexes of pre-tokens that are longer than a key.
+fn find_long<'l>(bounds: &[u32], out: &'l mut [u16; MAX_BATCH]) -> &'l [u16] {
+    let mut count = 0;
+    for (at, bounds) in (0..).zip(bounds.windows(2)) {
+        // No branch depends on whether it is: it would be mispredicted.
+        out[count % MAX_BATCH] = at;
+        count += usize::from(bounds[1] - bounds[0] > MAX_KEY_BYTES as u32);
+    }
+    &out[..count]
 }
 
 /// Whether a pre-token is longer than a key.

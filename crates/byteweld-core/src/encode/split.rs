@@ -10,7 +10,8 @@ pub(super) struct Split {
     bounds: [u32; MAX_BATCH + 1],
     /// The number of pre-tokens and segments.
     count: usize,
-    long: Vec<u16>,
+    long: [u16; MAX_BATCH],
+    num_long: usize,
     /// Space for cut points.
     cuts: [usize; MAX_BATCH],
 }
@@ -18,7 +19,7 @@ pub(super) struct Split {
 impl Default for Split {
     fn default() -> Self {
         let bounds = [0; MAX_BATCH + 1];
-        Self { bounds, count: 0, long: Vec::new(), cuts: [0; MAX_BATCH] }
+        Self { bounds, count: 0, long: [0; MAX_BATCH], num_long: 0, cuts: [0; MAX_BATCH] }
     }
 }
 
@@ -26,8 +27,7 @@ impl Split {
     /// Empties it; the next pre-token starts at `start`.
     pub(super) fn restart(&mut self, start: u32) {
         self.bounds[0] = start & !SEGMENT_END;
-        self.count = 0;
-        self.long.clear();
+        (self.count, self.num_long) = (0, 0);
     }
 
     #[inline(always)]
@@ -47,24 +47,27 @@ impl Split {
 
     /// The bounds, and the indexes of what is longer than a key.
     pub(super) fn parts(&self) -> (&[u32], &[u16]) {
-        (&self.bounds[..=self.count], &self.long)
+        (&self.bounds[..=self.count], &self.long[..self.num_long])
     }
 
-    /// Adds a pre-token that is not longer than a key and ends at `end`; it must not be full.
+    /// Adds pre-tokens that are not longer than a key, as many as there is space for; returns the
+    /// ends of the others.
     #[inline(always)]
-    pub(super) fn push_short(&mut self, end: u32) {
-        self.count += 1;
-        self.bounds[self.count] = end;
+    pub(super) fn push_short<'e>(&mut self, ends: &'e [u32]) -> &'e [u32] {
+        let (now, later) = ends.split_at(ends.len().min(MAX_BATCH - self.count));
+        self.bounds[self.count + 1..][..now.len()].copy_from_slice(now);
+        self.count += now.len();
+        later
     }
 
     /// Adds a pre-token, or with [`SEGMENT_END`] a segment, that ends at `end`; it must not be full.
     #[inline(always)]
     pub(super) fn push(&mut self, end: u32) {
         let length = (end & !SEGMENT_END) - (self.end() & !SEGMENT_END);
-        if length > MAX_KEY_BYTES as u32 {
-            self.long.push(self.count as u16);
-        }
-        self.push_short(end);
+        self.long[self.num_long] = self.count as u16;
+        self.num_long += usize::from(length > MAX_KEY_BYTES as u32);
+        self.count += 1;
+        self.bounds[self.count] = end;
     }
 
     /// Adds the segments of a pre-token up to its last cut point, as many as there is space for.

@@ -3,7 +3,8 @@
 use std::ops::ControlFlow;
 
 use super::Encoder;
-use super::cache::{MAX_BATCH, Pretokens};
+use super::cache::{Batch, Cache, CacheTier, MAX_BATCH, Pretokens};
+use crate::cpu::{self, Work};
 use crate::error::Result;
 use crate::pretoken::{Bounds, Budget};
 use crate::watch::Watch;
@@ -23,12 +24,27 @@ impl Encoder {
                     let bounds = &bounds[first..=count.min(first + MAX_BATCH)];
                     let (cache, batch) = (&scratch.cache, &mut scratch.batch);
                     let pretokens = Pretokens { text: &text[base..], bounds, long: &[] };
-                    batch.make_keys::<false>(cache, pretokens);
+                    cpu::run(MakeKeys { batch, cache, pretokens });
                 }
                 ControlFlow::Continue(())
             };
             self.pretokenizer.for_each_batch(text, &mut budget, &mut bounds, &mut each)?;
             Ok(total)
         })
+    }
+}
+
+struct MakeKeys<'b> {
+    batch: &'b mut Batch,
+    cache: &'b Cache,
+    pretokens: Pretokens<'b>,
+}
+
+impl<T: CacheTier> Work<T> for MakeKeys<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, tier: T) {
+        self.batch.make_keys::<false>(tier, self.cache, self.pretokens);
     }
 }

@@ -4,10 +4,8 @@
 //! the last byte. A longer one has its hash and length instead, so its bytes must be compared where
 //! the key is found. Keys of a whole batch are made at once, which is what the tiers are for.
 
-#[cfg(target_arch = "x86_64")]
-mod x86;
-
-use crate::cpu::{Portable, prefetch};
+use super::tiers::CacheTier;
+use crate::cpu::prefetch;
 use crate::hash::{MULTIPLIER, multiply_hash};
 use crate::packed::{MAX_PACKED_BYTES, Packed, pack, pack_chunk};
 
@@ -15,7 +13,7 @@ use crate::packed::{MAX_PACKED_BYTES, Packed, pack, pack_chunk};
 pub(in super::super) const MAX_KEY_BYTES: usize = MAX_PACKED_BYTES;
 
 /// The two halves of a packed pre-token (`packed.rs`), the lower one first, with more in the tag.
-pub(super) type Key = [u64; 2];
+pub(in super::super) type Key = [u64; 2];
 
 // The tag is the highest byte: four bits of length (0 for a pre-token that is longer than a key), a
 // bit for segments, and three bits that are 0 in keys and hold the number of ids in entries.
@@ -73,7 +71,7 @@ fn long_key(bytes: &[u8], is_segment: bool) -> Key {
 }
 
 /// How far the upper half of a key is rotated before it is folded into the lower.
-const FOLD: u32 = 29;
+pub(super) const FOLD: u32 = 29;
 
 /// The home slot of a key: the highest bits, all but `shift`, of a sum of two products of 32 bits,
 /// which every tier can compute.
@@ -87,47 +85,22 @@ pub(super) fn slot_of(key: Key, shift: u32) -> u32 {
 
 /// The spans of a batch of pre-tokens: the first starts at `bounds[0]` of `text`, each ends where the
 /// next one starts. Bounds have [`SEGMENT_END`] only if `HAS_SEGMENTS`.
-pub(super) struct Spans<'b> {
+pub(in super::super) struct Spans<'b> {
     pub(super) text: &'b [u8],
     pub(super) bounds: &'b [u32],
 }
 
 /// Where keys and slots of a batch go.
-pub(super) struct Keys<'b> {
+pub(in super::super) struct Keys<'b> {
     pub(super) keys: &'b mut [Key],
     pub(super) slots: &'b mut [u32],
-}
-
-/// Makes the keys of many pre-tokens at once.
-pub(super) trait KeyTier: Copy {
-    /// Makes the keys of the first spans, of which 16 bytes can be read; returns how many.
-    fn make_keys<const HAS_SEGMENTS: bool, E>(
-        self,
-        spans: &Spans<'_>,
-        readable: usize,
-        table: (&[E], u32),
-        out: &mut Keys<'_>,
-    ) -> usize;
-}
-
-impl KeyTier for Portable {
-    #[inline(always)]
-    fn make_keys<const HAS_SEGMENTS: bool, E>(
-        self,
-        _: &Spans<'_>,
-        _: usize,
-        _: (&[E], u32),
-        _: &mut Keys<'_>,
-    ) -> usize {
-        0
-    }
 }
 
 /// Makes the keys of a batch, and prefetches their home slots in a table. Those of pre-tokens longer
 /// than a key are meaningless.
 #[inline(always)]
 pub(super) fn make_keys<const HAS_SEGMENTS: bool, E>(
-    tier: impl KeyTier,
+    tier: impl CacheTier,
     spans: &Spans<'_>,
     (table, shift): (&[E], u32),
     out: &mut Keys<'_>,

@@ -11,16 +11,19 @@
 mod arena;
 mod key;
 mod table;
+mod tiers;
 
 use std::ops::Range;
 
-use crate::cpu::{self, Work};
+use crate::cpu;
 use arena::{Arena, MAX_BYTES};
-use key::{Key, KeyTier, Keys, NO_KEY, Spans};
+use key::{Key, Keys, NO_KEY, Spans};
 use table::{Entry, Table};
 
 pub(super) use key::{MAX_KEY_BYTES, SEGMENT_END};
 pub(super) use table::MAX_INLINE_IDS;
+pub(super) use tiers::CacheTier;
+use tiers::GROUP;
 
 /// The number of home slots as the table grows, in bits: 128 KiB, 512 KiB, 2 MiB, 8 MiB.
 const SIZES: [u32; 4] = [12, 14, 16, 18];
@@ -220,18 +223,17 @@ impl Default for Batch {
 impl Batch {
     /// Makes the keys of pre-tokens and prefetches their slots. Only if `HAS_SEGMENTS`, some may be
     /// segments, or longer than a key.
+    #[inline(always)]
     pub(super) fn make_keys<const HAS_SEGMENTS: bool>(
         &mut self,
+        tier: impl CacheTier,
         cache: &Cache,
         pretokens: Pretokens<'_>,
     ) {
         let Pretokens { text, bounds, .. } = pretokens;
-        let out = Keys { keys: &mut self.keys, slots: &mut self.slots };
-        cpu::run(MakeKeys::<HAS_SEGMENTS> {
-            spans: Spans { text, bounds },
-            table: &cache.table,
-            out,
-        });
+        let mut out = Keys { keys: &mut self.keys, slots: &mut self.slots };
+        let spans = Spans { text, bounds };
+        key::make_keys::<HAS_SEGMENTS, _>(tier, &spans, cache.table.entries(), &mut out);
         if HAS_SEGMENTS {
             self.make_long_keys(cache, pretokens);
         }
@@ -272,48 +274,64 @@ impl Batch {
 
     /// Looks up pre-tokens from one on, up to the first that is not found by its key alone; returns
     /// which one that is.
-    #[inline]
+    #[inline(always)]
     pub(super) fn look_up(
         &mut self,
+        tier: impl CacheTier,
         cache: &mut Cache,
         pretokens: Pretokens<'_>,
         from: usize,
     ) -> usize {
         let (mut at, end) = (from, pretokens.bounds.len() - 1);
         loop {
-            at = self.look_up_at_home(cache, at..end);
-            if at == end {
-                return at;
-            }
-            // It has many ids, or its entry is not at home; a long one's bytes would have to be compared.
-            let (key, home) = (self.keys[at], self.slots[at]);
-            let length = range_between(pretokens.bounds, at).len();
-            if self.push_many(cache, at, length, end - at) {
+            let (entries, _) = cache.table.entries();
+            let (keys, slots) = (&self.keys[at..end], &self.slots[at..end]);
+            let (found, ids) = tier.look_up(entries, keys, slots, &mut self.ids[self.count..]);
+            at += found;
+            self.count += ids;
+            // Then a group in which one is not found at once, or too few are left for a group.
+            let group_end = end.min(at + GROUP);
+            while at < group_end {
+                if !self.push_near(cache, at) {
+                    // It has many ids, or its entry is in another line; a long one's bytes would
+                    // have to be compared.
+                    let (key, home) = (self.keys[at], self.slots[at]);
+                    let length = range_between(pretokens.bounds, at).len();
+                    if !self.push_many(cache, at, length, end - at) {
+                        if key::is_long(key) || !cache.table.bring_home(key, home) {
+                            return at;
+                        }
+                        continue;
+                    }
+                }
                 at += 1;
-            } else if key::is_long(key) || !cache.table.bring_home(key, home) {
+            }
+            if at == end {
                 return at;
             }
         }
     }
 
-    /// Looks up pre-tokens, up to the first that is not in its home slot with its ids; returns which
-    /// one that is.
+    /// Adds the ids of a pre-token if its entry has them and is in its home slot, or next to it in the
+    /// same cache line, from where it moves home.
     #[inline(always)]
-    fn look_up_at_home(&mut self, cache: &Cache, range: Range<usize>) -> usize {
-        let (entries, _) = cache.table.entries();
-        let (mut at, mut count) = (range.start, self.count);
-        for (key, &slot) in self.keys[range.clone()].iter().zip(&self.slots[range]) {
-            let Some(entry) = entries.get(slot as usize) else { break };
-            let Some(found) = entry.inline_count(*key) else { break };
-            // All four are written, however many there are: the next ones overwrite the rest.
-            // There is space, so the remainder changes nothing but tells the compiler.
-            let Some(space) = self.ids[count % MAX_IDS..].first_chunk_mut() else { break };
-            *space = entry.ids;
-            count += found;
-            at += 1;
+    fn push_near(&mut self, cache: &mut Cache, at: usize) -> bool {
+        let (key, home) = (self.keys[at], self.slots[at]);
+        let mut found = cache.table.inline_ids(key, home);
+        // Of long pre-tokens, only the entry at home has been compared.
+        if found.is_none() && !key::is_long(key) {
+            found = cache.table.inline_ids(key, home ^ 1);
+            if found.is_some() {
+                cache.table.swap(home, home ^ 1);
+            }
         }
-        self.count = count;
-        at
+        let Some((count, ids)) = found else { return false };
+        // All four are written, however many there are: the next ones overwrite the rest. There is
+        // space, so the remainder changes nothing but tells the compiler.
+        let Some(space) = self.ids[self.count % MAX_IDS..].first_chunk_mut() else { return false };
+        *space = ids;
+        self.count += count;
+        true
     }
 
     /// Adds the ids of a pre-token if its entry is at home and they are in the arena.
@@ -370,21 +388,6 @@ pub(super) fn range_between(bounds: &[u32], at: usize) -> Range<usize> {
 /// Ids that the arena holds as bytes.
 pub(super) fn ids_of(bytes: &[u8]) -> impl ExactSizeIterator<Item = u32> {
     bytes.as_chunks().0.iter().map(|id| u32::from_le_bytes(*id))
-}
-
-struct MakeKeys<'b, const HAS_SEGMENTS: bool> {
-    spans: Spans<'b>,
-    table: &'b Table,
-    out: Keys<'b>,
-}
-
-impl<T: KeyTier, const HAS_SEGMENTS: bool> Work<T> for MakeKeys<'_, HAS_SEGMENTS> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(mut self, tier: T) {
-        key::make_keys::<HAS_SEGMENTS, _>(tier, &self.spans, self.table.entries(), &mut self.out);
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
 //! The table of the pre-token cache: open addressing with linear probing, within a bounded reach.
 //!
-//! An entry has 32 bytes: a key, and up to four ids. It is looked for in its home slot and the slots
-//! after it; one that is found away from home changes places with the entry there, so that frequent
-//! pre-tokens are found at once. If all slots in reach are taken, a new entry replaces one of them:
-//! memory is bounded, and text made to collide only costs merging its pre-tokens again.
+//! An entry has 32 bytes, half a cache line: a key, and up to four ids. It is looked for in its home
+//! slot, in the other slot of that line, its neighbor, and in the lines after it. One that is found
+//! in another line changes places with the entry at home, so that frequent pre-tokens are found at
+//! once. If all slots in reach are taken, a new entry replaces one of them: memory is bounded, and
+//! text made to collide only costs merging its pre-tokens again.
+
+use std::ops::Range;
 
 use super::key::{COUNT_SHIFT, Key, slot_of};
 use crate::cpu::{Zeroable, ZeroedPages};
@@ -11,13 +14,13 @@ use crate::cpu::{Zeroable, ZeroedPages};
 /// The number of ids that an entry can hold.
 pub(in super::super) const MAX_INLINE_IDS: usize = 4;
 
-/// An entry is at most this far from its home slot.
+/// An entry is in one of this many slots, the first two of which are a cache line.
 const REACH: usize = 16;
 
 /// A pre-token and its ids. All zeros if empty.
 #[derive(Clone, Copy)]
 #[repr(C, align(32))]
-pub(super) struct Entry {
+pub(in super::super) struct Entry {
     /// With the number of ids in the highest bits; 0 if the ids are in the arena.
     key: Key,
     pub(super) ids: [u32; MAX_INLINE_IDS],
@@ -103,6 +106,18 @@ impl Table {
         (&self.entries, self.shift)
     }
 
+    /// The ids of a key, and how many they are, if the entry of a slot has them.
+    #[inline(always)]
+    pub(super) fn inline_ids(&self, key: Key, slot: u32) -> Option<(usize, [u32; MAX_INLINE_IDS])> {
+        let entry = self.entries.get(slot as usize)?;
+        Some((entry.inline_count(key)?, entry.ids))
+    }
+
+    #[inline(always)]
+    pub(super) fn swap(&mut self, one: u32, other: u32) {
+        self.entries.swap(one as usize, other as usize);
+    }
+
     pub(super) fn clear(&mut self) {
         self.entries.fill(Entry::ZERO);
     }
@@ -121,48 +136,66 @@ impl Table {
         is_right: impl Fn(&Entry) -> bool,
     ) -> Option<(u32, &Entry)> {
         let home = slot_of(key, self.shift);
-        let reach = self.entries.get_mut(home as usize..)?.get_mut(..REACH)?;
-        let at = reach
-            .iter()
-            .take_while(|entry| !entry.is_empty())
-            .position(|entry| entry.is_of(key) && is_right(entry))?;
-        // The entry that leaves its slot may end up beyond its reach: then it is forgotten.
-        reach.swap(0, at);
+        let reach = self.entries.get_mut(reach_of(home))?;
+        let at = find_in(reach, home, |entry| entry.is_of(key) && is_right(entry))?;
+        // The entry that makes way may get beyond its own reach: then it is forgotten.
+        reach.swap(first(home), at);
         Some((home, &self.entries[home as usize]))
     }
 
-    /// Moves the entry of a key that is its own bytes to its home slot from one of the slots after it,
-    /// if it is there. The entry that makes way only gets further from its own home.
+    /// Moves the entry of a key that is its own bytes to its home slot, if it is in another one.
     #[inline]
     pub(super) fn bring_home(&mut self, key: Key, home: u32) -> bool {
-        let Some(reach) = self.entries.get_mut(home as usize..).and_then(|r| r.get_mut(..REACH))
-        else {
-            return false;
-        };
-        let mut others = reach.iter().take_while(|entry| !entry.is_empty());
-        let Some(at) = others.position(|entry| entry.is_of(key)).filter(|&at| at > 0) else {
-            return false;
-        };
-        reach.swap(0, at);
+        let Some(reach) = self.entries.get_mut(reach_of(home)) else { return false };
+        let found = find_in(reach, home, |entry| entry.is_of(key));
+        let Some(at) = found.filter(|&at| at != first(home)) else { return false };
+        reach.swap(first(home), at);
         true
     }
 
     /// Whether there is an entry of a key for which `is_right` holds.
     pub(super) fn contains(&self, key: Key, is_right: impl Fn(&Entry) -> bool) -> bool {
-        let home = slot_of(key, self.shift) as usize;
-        let reach = self.entries.get(home..).unwrap_or_default();
-        let mut reach = reach.iter().take(REACH).take_while(|entry| !entry.is_empty());
-        reach.any(|entry| entry.is_of(key) && is_right(entry))
+        let home = slot_of(key, self.shift);
+        let reach = self.entries.get(reach_of(home)).unwrap_or_default();
+        find_in(reach, home, |entry| entry.is_of(key) && is_right(entry)).is_some()
     }
 
     /// Adds an entry, perhaps in place of another.
     pub(super) fn insert(&mut self, entry: Entry) {
-        let home = slot_of(entry.bare_key(), self.shift) as usize;
-        let Some(reach) = self.entries.get_mut(home..home + REACH) else { return };
-        let at = reach.iter().position(Entry::is_empty).unwrap_or_else(|| {
+        let home = slot_of(entry.bare_key(), self.shift);
+        let Some(reach) = self.entries.get_mut(reach_of(home)) else { return };
+        let free = in_order(home).find(|&at| reach[at].is_empty());
+        let at = free.unwrap_or_else(|| {
             self.replaced = self.replaced.wrapping_add(1);
             self.replaced % REACH
         });
         reach[at] = entry;
     }
+}
+
+/// The slots in reach of a home slot.
+#[inline(always)]
+fn reach_of(home: u32) -> Range<usize> {
+    let start = home as usize & !1;
+    start..start + REACH
+}
+
+/// Which of the slots in reach the home slot is.
+#[inline(always)]
+fn first(home: u32) -> usize {
+    home as usize & 1
+}
+
+/// The slots in reach of a home slot, in the order in which they are taken. From the second line on,
+/// it is the same for all, so an entry that makes way has no empty slot before it.
+#[inline(always)]
+fn in_order(home: u32) -> impl Iterator<Item = usize> {
+    [first(home), first(home) ^ 1].into_iter().chain(2..REACH)
+}
+
+/// The slot in reach whose entry is the right one.
+#[inline(always)]
+fn find_in(reach: &[Entry], home: u32, is_right: impl Fn(&Entry) -> bool) -> Option<usize> {
+    let reach: &[Entry; REACH] = reach.first_chunk()?;
+    in_order(home).take_while(|&at| !reach[at].is_empty()).find(|&at| is_right(&reach[at]))
 }

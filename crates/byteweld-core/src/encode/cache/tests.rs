@@ -1,7 +1,36 @@
 //! The pre-token cache: keys, eviction and growth.
 
 use super::*;
-use crate::cpu::Tier;
+use crate::cpu::{Tier, Work};
+
+/// What [`Batch`] does on the current tier.
+struct MakeKeys<'b, const HAS_SEGMENTS: bool>(&'b mut Batch, &'b Cache, Pretokens<'b>);
+
+impl<T: CacheTier, const HAS_SEGMENTS: bool> Work<T> for MakeKeys<'_, HAS_SEGMENTS> {
+    type Output = ();
+
+    fn run(self, tier: T) {
+        self.0.make_keys::<HAS_SEGMENTS>(tier, self.1, self.2);
+    }
+}
+
+struct LookUp<'b>(&'b mut Batch, &'b mut Cache, Pretokens<'b>, usize);
+
+impl<T: CacheTier> Work<T> for LookUp<'_> {
+    type Output = usize;
+
+    fn run(self, tier: T) -> usize {
+        self.0.look_up(tier, self.1, self.2, self.3)
+    }
+}
+
+fn make_keys<const HAS_SEGMENTS: bool>(batch: &mut Batch, cache: &Cache, pretokens: Pretokens<'_>) {
+    cpu::run(MakeKeys::<HAS_SEGMENTS>(batch, cache, pretokens));
+}
+
+fn look_up(batch: &mut Batch, cache: &mut Cache, pretokens: Pretokens<'_>, from: usize) -> usize {
+    cpu::run(LookUp(batch, cache, pretokens, from))
+}
 
 fn prepared(bytes: usize) -> Cache {
     let mut cache = Cache::default();
@@ -15,8 +44,9 @@ fn ids_at(cache: &mut Cache, text: &[u8], range: Range<usize>, flag: u32) -> Opt
     let bounds = [range.start as u32, range.end as u32 | flag];
     let long: &[u16] = if range.len() > MAX_KEY_BYTES { &[0] } else { &[] };
     let pretokens = Pretokens { text, bounds: &bounds, long };
-    batch.make_keys::<true>(cache, pretokens);
-    let at_home = (batch.look_up(cache, pretokens, 0) == 1).then(|| batch.take_ids().to_vec());
+    make_keys::<true>(&mut batch, cache, pretokens);
+    let at_home =
+        (look_up(&mut batch, cache, pretokens, 0) == 1).then(|| batch.take_ids().to_vec());
     let key = PretokenKey::new(&text[range], flag != 0);
     assert!(at_home.is_none() || cache.contains(key));
     let found = match cache.find(key)? {
@@ -24,7 +54,7 @@ fn ids_at(cache: &mut Cache, text: &[u8], range: Range<usize>, flag: u32) -> Opt
         Found::Inline(slot) => {
             batch.set_slot(0, key, slot);
             assert!(batch.is_found(cache, 0));
-            assert_eq!(batch.look_up(cache, pretokens, 0), 1);
+            assert_eq!(look_up(&mut batch, cache, pretokens, 0), 1);
             batch.take_ids().to_vec()
         }
     };
@@ -158,11 +188,11 @@ fn a_long_key_is_checked_again_after_entries_have_moved() {
     cache.insert(forged, &[2]);
     let (mut batch, bounds) = (Batch::default(), [0, one.len() as u32]);
     let pretokens = Pretokens { text: one, bounds: &bounds, long: &[0] };
-    batch.make_keys::<true>(&cache, pretokens);
+    make_keys::<true>(&mut batch, &cache, pretokens);
     assert!(batch.is_found(&cache, 0));
     assert!(cache.find(forged).is_some(), "which moves it to the home slot");
     batch.check_long_keys(&cache, pretokens, 0);
-    assert_eq!(batch.look_up(&mut cache, pretokens, 0), 0);
+    assert_eq!(look_up(&mut batch, &mut cache, pretokens, 0), 0);
     assert_eq!(ids_at(&mut cache, one, 0..one.len(), 0), Some(vec![1]));
 }
 
@@ -190,8 +220,8 @@ fn pretokens_with_the_same_home_are_found_in_turns() {
     }
     let mut batch = Batch::default();
     let pretokens = Pretokens { text: &text, bounds: &bounds, long: &[] };
-    batch.make_keys::<false>(&cache, pretokens);
-    assert_eq!(batch.look_up(&mut cache, pretokens, 0), order.len());
+    make_keys::<false>(&mut batch, &cache, pretokens);
+    assert_eq!(look_up(&mut batch, &mut cache, pretokens, 0), order.len());
     let expected: Vec<u32> =
         order.iter().flat_map(|&at| std::iter::repeat_n(at as u32, at + 1)).collect();
     assert_eq!(batch.take_ids(), expected);
@@ -222,9 +252,9 @@ fn every_tier_makes_the_same_keys() {
             let mut batch = Batch::default();
             let pretokens = Pretokens { text, bounds, long: &[] };
             if bounds == plain {
-                batch.make_keys::<false>(&cache, pretokens);
+                make_keys::<false>(&mut batch, &cache, pretokens);
             } else {
-                batch.make_keys::<true>(&cache, pretokens);
+                make_keys::<true>(&mut batch, &cache, pretokens);
             }
             batch.keys.into_iter().zip(batch.slots).take(count).collect()
         };
@@ -240,5 +270,67 @@ fn every_tier_makes_the_same_keys() {
                 assert_eq!(tier.force(|| keys(bounds)), expected, "{tier:?}");
             }
         }
+    }
+}
+
+#[test]
+fn every_tier_finds_the_same_ids() {
+    // Few home slots, so that many entries are next to theirs or further away.
+    let mut cache = Cache { table: Table::new(6).unwrap(), ..Cache::default() };
+    let word = |at: u32| match at % 7 {
+        0 => format!("{at}, which is longer than a key"),
+        _ => format!("w{at}"),
+    };
+    // One id to six; every ninth is missing.
+    let ids = |at: u32| (0..1 + at / 2 % 6).map(|n| at << 8 | n).collect::<Vec<_>>();
+    let is_missing = |at: u32| at % 9 == 8;
+    for at in (0..40).filter(|&at| !is_missing(at)) {
+        insert(&mut cache, word(at).as_bytes(), &ids(at));
+    }
+    for round in 0..400u32 {
+        let (mut seed, mut text, mut bounds, mut order) = (round, String::new(), vec![0], vec![]);
+        for _ in 0..round % MAX_BATCH as u32 {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let at = (seed >> 20) % if round % 2 == 0 { 40 } else { 6 };
+            order.push(at);
+            text.push_str(&word(at));
+            bounds.push(text.len() as u32);
+        }
+        let long: Vec<u16> =
+            (0..).zip(&order).filter(|(_, at)| **at % 7 == 0).map(|(index, _)| index).collect();
+        let pretokens = Pretokens { text: text.as_bytes(), bounds: &bounds, long: &long };
+        let all = |cache: &mut Cache| {
+            let (mut batch, mut found, mut at) = (Batch::default(), Vec::new(), 0);
+            make_keys::<true>(&mut batch, cache, pretokens);
+            loop {
+                at = look_up(&mut batch, cache, pretokens, at);
+                found.extend_from_slice(batch.take_ids());
+                if at == order.len() {
+                    return found;
+                }
+                // As one that is not found by its key alone; a marker tells where that was.
+                let pretoken = &text.as_bytes()[range_between(&bounds, at)];
+                match cache.find(PretokenKey::new(pretoken, false)) {
+                    None => found.push(u32::MAX),
+                    Some(Found::Many(ids)) => found.extend(ids_of(ids)),
+                    Some(Found::Inline(slot)) => {
+                        let entry = &cache.table.entries().0[slot as usize];
+                        found.extend_from_slice(&entry.ids[..entry.count()]);
+                    }
+                }
+                at += 1;
+                batch.check_long_keys(cache, pretokens, at);
+            }
+        };
+        let expected: Vec<u32> = order
+            .iter()
+            .flat_map(|&at| if is_missing(at) { vec![u32::MAX] } else { ids(at) })
+            .collect();
+        for tier in Tier::available() {
+            let mut cache = cache.copy();
+            assert_eq!(tier.force(|| all(&mut cache)), expected, "{tier:?}");
+        }
+        // Entries have moved in the next round.
+        all(&mut cache);
     }
 }

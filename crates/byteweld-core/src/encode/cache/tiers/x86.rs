@@ -1,10 +1,12 @@
-//! Keys of two pre-tokens at a time with AVX2, of four with AVX-512.
+//! Two pre-tokens at a time with AVX2, four with AVX-512.
 #![expect(unsafe_code, reason = "instructions not all processors have")]
 
 use std::arch::x86_64::*;
 
-use super::{FOLD, KeyTier, Keys, MAX_KEY_BYTES, SEGMENT_END, Spans};
+use super::{CacheTier, GROUP};
 use crate::cpu::{Avx2, Avx512, prefetch};
+use crate::encode::cache::key::{COUNT_SHIFT, FOLD, Key, Keys, MAX_KEY_BYTES, SEGMENT_END, Spans};
+use crate::encode::cache::table::{Entry, MAX_INLINE_IDS};
 use crate::hash::MULTIPLIER;
 
 /// By length, and 16 more for segments: the mask of a 16-byte load, and the tag.
@@ -35,7 +37,7 @@ fn offset_and_tag<const HAS_SEGMENTS: bool>(start: u32, end: u32) -> (usize, usi
     }
 }
 
-impl KeyTier for Avx2 {
+impl CacheTier for Avx2 {
     #[inline(always)]
     fn make_keys<const HAS_SEGMENTS: bool, E>(
         self,
@@ -47,9 +49,21 @@ impl KeyTier for Avx2 {
         // SAFETY: the token proves that the processor has the instructions.
         unsafe { make_keys_avx2::<HAS_SEGMENTS, E>(spans, readable, table, out) }
     }
+
+    #[inline(always)]
+    fn look_up(
+        self,
+        entries: &[Entry],
+        keys: &[Key],
+        slots: &[u32],
+        ids: &mut [u32],
+    ) -> (usize, usize) {
+        // SAFETY: the token proves that the processor has the instructions.
+        unsafe { look_up_avx2(entries, keys, slots, ids) }
+    }
 }
 
-impl KeyTier for Avx512 {
+impl CacheTier for Avx512 {
     #[inline(always)]
     fn make_keys<const HAS_SEGMENTS: bool, E>(
         self,
@@ -60,6 +74,18 @@ impl KeyTier for Avx512 {
     ) -> usize {
         // SAFETY: the token proves that the processor has the instructions.
         unsafe { make_keys_avx512::<HAS_SEGMENTS, E>(spans, readable, table, out) }
+    }
+
+    #[inline(always)]
+    fn look_up(
+        self,
+        entries: &[Entry],
+        keys: &[Key],
+        slots: &[u32],
+        ids: &mut [u32],
+    ) -> (usize, usize) {
+        // SAFETY: the token proves that the processor has the instructions.
+        unsafe { look_up_avx512(entries, keys, slots, ids) }
     }
 }
 
@@ -210,4 +236,112 @@ unsafe fn make_keys_avx512<const HAS_SEGMENTS: bool, E>(
         }
     }
     readable / 4 * 4
+}
+
+/// Sixteen bytes each of two entries: their keys, or their ids.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load_halves<const OFFSET: usize>(low: &Entry, high: &Entry) -> __m256i {
+    const { assert!(OFFSET + 16 <= size_of::<Entry>()) };
+    let [low, high] = [low, high].map(|entry| std::ptr::from_ref(entry).cast::<u8>());
+    // SAFETY: 16 bytes of an entry follow the offset.
+    unsafe { load_two(low.add(OFFSET), high.add(OFFSET)) }
+}
+
+/// The keys of four pre-tokens, two by two.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn load_keys(keys: &[Key; GROUP]) -> [__m256i; 2] {
+    let start = keys.as_ptr().cast::<__m256i>();
+    // SAFETY: four keys have 64 bytes.
+    unsafe { [_mm256_loadu_si256(start), _mm256_loadu_si256(start.add(1))] }
+}
+
+/// The most ids of a group, and where those of its last entry start at the latest.
+const GROUP_IDS: usize = GROUP * MAX_INLINE_IDS;
+const LAST_IDS: usize = GROUP_IDS - MAX_INLINE_IDS + 1;
+
+// Where an entry has the key, their difference is the number of ids, in the highest bits of the upper
+// half; less one, that fits in two bits.
+const ONE_ID: i64 = 1 << COUNT_SHIFT;
+const NOT_COUNT: i64 = !((MAX_INLINE_IDS as i64 - 1) << COUNT_SHIFT);
+
+/// Four at a time; of each, all four ids are written, and the next ones overwrite the rest.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn look_up_avx2(entries: &[Entry], keys: &[Key], slots: &[u32], ids: &mut [u32]) -> (usize, usize) {
+    let one = _mm256_set_epi64x(ONE_ID, 0, ONE_ID, 0);
+    let not_count = _mm256_set_epi64x(NOT_COUNT, !0, NOT_COUNT, !0);
+    let (mut done, mut count) = (0, 0);
+    for (keys, slots) in keys.as_chunks().0.iter().zip(slots.as_chunks::<GROUP>().0) {
+        let [Some(a), Some(b), Some(c), Some(d)] = slots.map(|slot| entries.get(slot as usize))
+        else {
+            break;
+        };
+        let Some(space) = ids.get_mut(count..).and_then(<[u32]>::first_chunk_mut::<GROUP_IDS>)
+        else {
+            break;
+        };
+        let [low, high] = load_keys(keys);
+        let low = _mm256_sub_epi64(_mm256_xor_si256(low, load_halves::<0>(a, b)), one);
+        let high = _mm256_sub_epi64(_mm256_xor_si256(high, load_halves::<0>(c, d)), one);
+        if _mm256_testz_si256(_mm256_or_si256(low, high), not_count) == 0 {
+            break;
+        }
+        let mut end = 0;
+        for entry in [a, b, c, d] {
+            // There is always space: the remainder only tells the compiler.
+            let Some(space) = space[end % LAST_IDS..].first_chunk_mut() else { break };
+            *space = entry.ids;
+            end += entry.count();
+        }
+        count += end;
+        done += GROUP;
+    }
+    (done, count)
+}
+
+/// Four at a time; of all their ids, those that count are moved together.
+#[inline]
+#[target_feature(enable = "avx2,avx512f,avx512vl,popcnt")]
+fn look_up_avx512(
+    entries: &[Entry],
+    keys: &[Key],
+    slots: &[u32],
+    ids: &mut [u32],
+) -> (usize, usize) {
+    let join = |low, high| _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high);
+    let one = _mm512_set_epi64(ONE_ID, 0, ONE_ID, 0, ONE_ID, 0, ONE_ID, 0);
+    let not_count = _mm512_broadcast_i32x4(_mm_set_epi64x(NOT_COUNT, !0));
+    // The second id is there if the count, less one, is at least one, and so on.
+    let index = |at: i32| at << (COUNT_SHIFT - u32::BITS);
+    let indexes = _mm512_broadcast_i32x4(_mm_setr_epi32(index(0), index(1), index(2), index(3)));
+    let (mut done, mut count) = (0, 0);
+    for (keys, slots) in keys.as_chunks::<GROUP>().0.iter().zip(slots.as_chunks::<GROUP>().0) {
+        let [Some(a), Some(b), Some(c), Some(d)] = slots.map(|slot| entries.get(slot as usize))
+        else {
+            break;
+        };
+        let Some(space) = ids.get_mut(count..).and_then(<[u32]>::first_chunk_mut::<GROUP_IDS>)
+        else {
+            break;
+        };
+        // SAFETY: four keys have 64 bytes.
+        let keys = unsafe { _mm512_loadu_si512(keys.as_ptr().cast()) };
+        let found = join(load_halves::<0>(a, b), load_halves::<0>(c, d));
+        let counts = _mm512_sub_epi64(_mm512_xor_si512(keys, found), one);
+        if _mm512_test_epi64_mask(counts, not_count) != 0 {
+            break;
+        }
+        let is_there = _mm512_cmple_epu32_mask(indexes, _mm512_shuffle_epi32::<0xFF>(counts));
+        let found = join(load_halves::<16>(a, b), load_halves::<16>(c, d));
+        // SAFETY: the space has 64 bytes.
+        unsafe {
+            let found = _mm512_maskz_compress_epi32(is_there, found);
+            _mm512_storeu_si512(space.as_mut_ptr().cast(), found);
+        }
+        count += is_there.count_ones() as usize;
+        done += GROUP;
+    }
+    (done, count)
 }
