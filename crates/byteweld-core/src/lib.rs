@@ -8,7 +8,7 @@
 //! the caller's thread or on scoped threads, as many as the caller allows, which end with the call.
 
 // Exceptions: `cpu/` for instructions and system calls, `pretoken/bits/tiers/x86.rs` and
-// `encode/cache/key/x86.rs` for instructions, `utf8/` for instructions and memory that is not
+// `encode/cache/tiers/x86.rs` for instructions, `utf8/` for instructions and memory that is not
 // zeroed, `encode/cache/table.rs` for a promise about a type.
 #![deny(unsafe_code)]
 
