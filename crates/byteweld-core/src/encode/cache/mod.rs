@@ -283,25 +283,20 @@ impl Batch {
         from: usize,
     ) -> usize {
         let (mut at, end) = (from, pretokens.bounds.len() - 1);
+        // One was not found, so another nearby may not be found at once either.
+        let mut one_by_one = if from == 0 { 0 } else { GROUP };
         loop {
-            let (entries, _) = cache.table.entries();
-            let (keys, slots) = (&self.keys[at..end], &self.slots[at..end]);
-            let (found, ids) = tier.look_up(entries, keys, slots, &mut self.ids[self.count..]);
-            at += found;
-            self.count += ids;
-            // Then a group in which one is not found at once, or too few are left for a group.
-            let group_end = end.min(at + GROUP);
-            while at < group_end {
-                if !self.push_near(cache, at) {
+            for _ in 0..one_by_one.min(end - at) {
+                while !self.push_near(cache, at) {
                     // It has many ids, or its entry is in another line; a long one's bytes would
                     // have to be compared.
                     let (key, home) = (self.keys[at], self.slots[at]);
                     let length = range_between(pretokens.bounds, at).len();
-                    if !self.push_many(cache, at, length, end - at) {
-                        if key::is_long(key) || !cache.table.bring_home(key, home) {
-                            return at;
-                        }
-                        continue;
+                    if self.push_many(cache, at, length, end - at) {
+                        break;
+                    }
+                    if key::is_long(key) || !cache.table.bring_home(key, home) {
+                        return at;
                     }
                 }
                 at += 1;
@@ -309,6 +304,12 @@ impl Batch {
             if at == end {
                 return at;
             }
+            let (entries, _) = cache.table.entries();
+            let (keys, slots) = (&self.keys[at..end], &self.slots[at..end]);
+            let (found, ids) = tier.look_up(entries, keys, slots, &mut self.ids[self.count..]);
+            at += found;
+            self.count += ids;
+            one_by_one = GROUP;
         }
     }
 

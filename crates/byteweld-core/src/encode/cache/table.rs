@@ -190,7 +190,7 @@ fn first(home: u32) -> usize {
 /// it is the same for all, so an entry that makes way has no empty slot before it.
 #[inline(always)]
 fn in_order(home: u32) -> impl Iterator<Item = usize> {
-    [first(home), first(home) ^ 1].into_iter().chain(2..REACH)
+    (0..REACH).map(move |n| if n < 2 { n ^ first(home) } else { n })
 }
 
 /// The slot in reach whose entry is the right one.
