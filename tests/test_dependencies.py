@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -175,6 +176,68 @@ def test_the_core_crate_knows_neither_python_nor_files() -> None:
         text = file.read_text("utf-8")
         for forbidden in ("std::fs", "std::env", "println!", "pyo3"):
             assert forbidden not in text, f"{file.relative_to(ROOT)} uses {forbidden}"
+
+
+def rust_files(folder: str) -> dict[tuple[str, ...], Path]:
+    """The files of a module of the core crate, by their module paths."""
+    found = {}
+    for file in filter(lambda file: not is_test(file), (ROOT / CORE / folder).rglob("*.rs")):
+        path = file.relative_to(ROOT / CORE).with_suffix("").parts
+        found[path[:-1] if path[-1] == "mod" else path] = file
+    return found
+
+
+def used_paths(tree: str, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The paths that a `use` declaration names, without its braces."""
+    start, brace, inner = tree.partition("{")
+    path = prefix + tuple(part for part in start.strip().split("::") if part)
+    if not brace:
+        yield path
+        return
+    depth, begin, inner = 0, 0, inner.rpartition("}")[0] + ","
+    for at, letter in enumerate(inner):
+        depth += (letter == "{") - (letter == "}")
+        if letter == "," and depth == 0:
+            if inner[begin:at].strip():
+                yield from used_paths(inner[begin:at], path)
+            begin = at + 1
+
+
+def used_files(module: tuple[str, ...], files: Mapping[tuple[str, ...], Path]) -> set[Path]:
+    """The other files that a file uses, except those of the modules that it is in."""
+    text = re.sub(r"//.*", "", files[module].read_text("utf-8"))
+    found = set()
+    for tree in re.findall(r"\buse ([^;]+);", text):
+        for path in used_paths(tree):
+            above = sum(part == "super" for part in path)
+            start = () if path[0] == "crate" else module[: len(module) - above]
+            rest = path[1:] if path[0] in ("crate", "self") else path[above:]
+            known = [start + rest[:end] for end in range(len(rest) + 1)]
+            user = max((name for name in known if name in files), key=len, default=module)
+            if user != module[: len(user)]:
+                found.add(files[user])
+    return found
+
+
+@pytest.mark.parametrize("folder", ["encode", "pretoken"])
+def test_files_of_the_encoder_have_no_cycles(folder: str) -> None:
+    files = rust_files(folder)
+    left = {files[module]: used_files(module, files) for module in files}
+    assert any(left.values())
+    while free := {file for file, used in left.items() if not used & left.keys()}:
+        left = {file: used for file, used in left.items() if file not in free}
+    names = sorted(str(file.relative_to(ROOT / CORE)) for file in left)
+    assert not names, f"a cycle among these files, or they use one: {names}"
+
+
+def test_paths_of_use_declarations() -> None:
+    tree = "super::{a::{self, B}, c::{D}, E}"
+    assert [*used_paths(tree)] == [
+        ("super", "a", "self"),
+        ("super", "a", "B"),
+        ("super", "c", "D"),
+        ("super", "E"),
+    ]
 
 
 def test_the_core_crate_starts_threads_in_one_module() -> None:

@@ -2,12 +2,10 @@
 //!
 //! A key has 16 bytes. A pre-token of up to 15 bytes is its own key: its bytes, zeros, and a tag in
 //! the last byte. A longer one has its hash and length instead, so its bytes must be compared where
-//! the key is found. Keys of a whole batch are made at once, which is what the tiers are for.
+//! the key is found.
 
-use super::tiers::CacheTier;
-use crate::cpu::prefetch;
 use crate::hash::{MULTIPLIER, multiply_hash};
-use crate::packed::{MAX_PACKED_BYTES, Packed, pack, pack_chunk};
+use crate::packed::{MAX_PACKED_BYTES, Packed, pack};
 
 /// The longest pre-token that is its own key.
 pub(in super::super) const MAX_KEY_BYTES: usize = MAX_PACKED_BYTES;
@@ -30,7 +28,7 @@ pub(super) const NO_KEY: Key = [u64::MAX; 2];
 
 /// A packed pre-token as a key.
 #[inline(always)]
-fn short_key(packed: Packed, is_segment: bool) -> Key {
+pub(super) fn short_key(packed: Packed, is_segment: bool) -> Key {
     [packed as u64, (packed >> 64) as u64 | if is_segment { SEGMENT } else { 0 }]
 }
 
@@ -81,49 +79,4 @@ pub(super) fn slot_of(key: Key, shift: u32) -> u32 {
     let low = (folded as u32).wrapping_mul(MULTIPLIER as u32);
     let high = ((folded >> 32) as u32).wrapping_mul((MULTIPLIER >> 32) as u32);
     low.wrapping_add(high) >> (shift % u32::BITS)
-}
-
-/// The spans of a batch of pre-tokens: the first starts at `bounds[0]` of `text`, each ends where the
-/// next one starts. Bounds have [`SEGMENT_END`] only if `HAS_SEGMENTS`.
-pub(in super::super) struct Spans<'b> {
-    pub(super) text: &'b [u8],
-    pub(super) bounds: &'b [u32],
-}
-
-/// Where keys and slots of a batch go.
-pub(in super::super) struct Keys<'b> {
-    pub(super) keys: &'b mut [Key],
-    pub(super) slots: &'b mut [u32],
-}
-
-/// Makes the keys of a batch, and prefetches their home slots in a table. Those of pre-tokens longer
-/// than a key are meaningless.
-#[inline(always)]
-pub(super) fn make_keys<const HAS_SEGMENTS: bool, E>(
-    tier: impl CacheTier,
-    spans: &Spans<'_>,
-    (table, shift): (&[E], u32),
-    out: &mut Keys<'_>,
-) {
-    let Spans { text, bounds } = *spans;
-    let offset = |at: usize| (bounds[at] & !SEGMENT_END) as usize;
-    let count = bounds.len() - 1;
-    // Only the last few start so close to the end of the text that 16 bytes cannot be read.
-    let mut readable = count;
-    while readable > 0 && offset(readable - 1) + 16 > text.len() {
-        readable -= 1;
-    }
-    let done = tier.make_keys::<HAS_SEGMENTS, E>(spans, readable, (table, shift), out);
-    let rest = out.keys[done..count].iter_mut().zip(&mut out.slots[done..count]);
-    for ((key, slot), bounds) in rest.zip(bounds[done..].windows(2)) {
-        let [start, end] = [bounds[0], bounds[1]].map(|bound| (bound & !SEGMENT_END) as usize);
-        let is_segment = HAS_SEGMENTS && bounds[1] & SEGMENT_END != 0;
-        let packed = match text.get(start..).and_then(|rest| rest.first_chunk()) {
-            Some(bytes) => pack_chunk(bytes, end - start),
-            None => pack(&text[start..end]),
-        };
-        *key = short_key(packed.unwrap_or_default(), is_segment);
-        *slot = slot_of(*key, shift);
-        prefetch(table, *slot as usize);
-    }
 }

@@ -17,13 +17,13 @@ use std::ops::Range;
 
 use crate::cpu;
 use arena::{Arena, MAX_BYTES};
-use key::{Key, Keys, NO_KEY, Spans};
+use key::{Key, NO_KEY};
 use table::{Entry, Table};
 
 pub(super) use key::{MAX_KEY_BYTES, SEGMENT_END};
 pub(super) use table::MAX_INLINE_IDS;
 pub(super) use tiers::CacheTier;
-use tiers::GROUP;
+use tiers::{GROUP, Keys, Spans};
 
 /// The number of home slots as the table grows, in bits: 128 KiB, 512 KiB, 2 MiB, 8 MiB.
 const SIZES: [u32; 4] = [12, 14, 16, 18];
@@ -233,7 +233,7 @@ impl Batch {
         let Pretokens { text, bounds, .. } = pretokens;
         let mut out = Keys { keys: &mut self.keys, slots: &mut self.slots };
         let spans = Spans { text, bounds };
-        key::make_keys::<HAS_SEGMENTS, _>(tier, &spans, cache.table.entries(), &mut out);
+        tiers::make_keys::<HAS_SEGMENTS>(tier, &spans, cache.table.entries(), &mut out);
         if HAS_SEGMENTS {
             self.make_long_keys(cache, pretokens);
         }

@@ -3,9 +3,23 @@
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use super::key::{Key, Keys, Spans};
+use super::key::{Key, SEGMENT_END, short_key, slot_of};
 use super::table::Entry;
-use crate::cpu::Portable;
+use crate::cpu::{Portable, prefetch};
+use crate::packed::{pack, pack_chunk};
+
+/// The spans of a batch of pre-tokens: the first starts at `bounds[0]` of `text`, each ends where the
+/// next one starts. Bounds have [`SEGMENT_END`] only if `HAS_SEGMENTS`.
+pub(in super::super) struct Spans<'b> {
+    pub(super) text: &'b [u8],
+    pub(super) bounds: &'b [u32],
+}
+
+/// Where keys and slots of a batch go.
+pub(in super::super) struct Keys<'b> {
+    pub(super) keys: &'b mut [Key],
+    pub(super) slots: &'b mut [u32],
+}
 
 /// The number of pre-tokens that are looked up at once.
 pub(super) const GROUP: usize = 4;
@@ -14,11 +28,11 @@ pub(super) const GROUP: usize = 4;
 /// and leaves the rest to plain code. All tiers give the same results.
 pub(in super::super) trait CacheTier: Copy {
     /// Makes the keys of the first spans, of which 16 bytes can be read; returns how many.
-    fn make_keys<const HAS_SEGMENTS: bool, E>(
+    fn make_keys<const HAS_SEGMENTS: bool>(
         self,
         spans: &Spans<'_>,
         readable: usize,
-        table: (&[E], u32),
+        table: (&[Entry], u32),
         out: &mut Keys<'_>,
     ) -> usize;
 
@@ -35,11 +49,11 @@ pub(in super::super) trait CacheTier: Copy {
 
 impl CacheTier for Portable {
     #[inline(always)]
-    fn make_keys<const HAS_SEGMENTS: bool, E>(
+    fn make_keys<const HAS_SEGMENTS: bool>(
         self,
         _: &Spans<'_>,
         _: usize,
-        _: (&[E], u32),
+        _: (&[Entry], u32),
         _: &mut Keys<'_>,
     ) -> usize {
         0
@@ -48,5 +62,37 @@ impl CacheTier for Portable {
     #[inline(always)]
     fn look_up(self, _: &[Entry], _: &[Key], _: &[u32], _: &mut [u32]) -> (usize, usize) {
         (0, 0)
+    }
+}
+
+/// Makes the keys of a batch, and prefetches their home slots in a table. Those of pre-tokens longer
+/// than a key are meaningless.
+#[inline(always)]
+pub(super) fn make_keys<const HAS_SEGMENTS: bool>(
+    tier: impl CacheTier,
+    spans: &Spans<'_>,
+    (table, shift): (&[Entry], u32),
+    out: &mut Keys<'_>,
+) {
+    let Spans { text, bounds } = *spans;
+    let offset = |at: usize| (bounds[at] & !SEGMENT_END) as usize;
+    let count = bounds.len() - 1;
+    // Only the last few start so close to the end of the text that 16 bytes cannot be read.
+    let mut readable = count;
+    while readable > 0 && offset(readable - 1) + 16 > text.len() {
+        readable -= 1;
+    }
+    let done = tier.make_keys::<HAS_SEGMENTS>(spans, readable, (table, shift), out);
+    let rest = out.keys[done..count].iter_mut().zip(&mut out.slots[done..count]);
+    for ((key, slot), bounds) in rest.zip(bounds[done..].windows(2)) {
+        let [start, end] = [bounds[0], bounds[1]].map(|bound| (bound & !SEGMENT_END) as usize);
+        let is_segment = HAS_SEGMENTS && bounds[1] & SEGMENT_END != 0;
+        let packed = match text.get(start..).and_then(|rest| rest.first_chunk()) {
+            Some(bytes) => pack_chunk(bytes, end - start),
+            None => pack(&text[start..end]),
+        };
+        *key = short_key(packed.unwrap_or_default(), is_segment);
+        *slot = slot_of(*key, shift);
+        prefetch(table, *slot as usize);
     }
 }

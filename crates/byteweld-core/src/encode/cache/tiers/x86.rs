@@ -3,9 +3,9 @@
 
 use std::arch::x86_64::*;
 
-use super::{CacheTier, GROUP};
+use super::{CacheTier, GROUP, Keys, Spans};
 use crate::cpu::{Avx2, Avx512, prefetch};
-use crate::encode::cache::key::{COUNT_SHIFT, FOLD, Key, Keys, MAX_KEY_BYTES, SEGMENT_END, Spans};
+use crate::encode::cache::key::{COUNT_SHIFT, FOLD, Key, MAX_KEY_BYTES, SEGMENT_END};
 use crate::encode::cache::table::{Entry, MAX_INLINE_IDS};
 use crate::hash::MULTIPLIER;
 
@@ -39,15 +39,15 @@ fn offset_and_tag<const HAS_SEGMENTS: bool>(start: u32, end: u32) -> (usize, usi
 
 impl CacheTier for Avx2 {
     #[inline(always)]
-    fn make_keys<const HAS_SEGMENTS: bool, E>(
+    fn make_keys<const HAS_SEGMENTS: bool>(
         self,
         spans: &Spans<'_>,
         readable: usize,
-        table: (&[E], u32),
+        table: (&[Entry], u32),
         out: &mut Keys<'_>,
     ) -> usize {
         // SAFETY: the token proves that the processor has the instructions.
-        unsafe { make_keys_avx2::<HAS_SEGMENTS, E>(spans, readable, table, out) }
+        unsafe { make_keys_avx2::<HAS_SEGMENTS>(spans, readable, table, out) }
     }
 
     #[inline(always)]
@@ -65,15 +65,15 @@ impl CacheTier for Avx2 {
 
 impl CacheTier for Avx512 {
     #[inline(always)]
-    fn make_keys<const HAS_SEGMENTS: bool, E>(
+    fn make_keys<const HAS_SEGMENTS: bool>(
         self,
         spans: &Spans<'_>,
         readable: usize,
-        table: (&[E], u32),
+        table: (&[Entry], u32),
         out: &mut Keys<'_>,
     ) -> usize {
         // SAFETY: the token proves that the processor has the instructions.
-        unsafe { make_keys_avx512::<HAS_SEGMENTS, E>(spans, readable, table, out) }
+        unsafe { make_keys_avx512::<HAS_SEGMENTS>(spans, readable, table, out) }
     }
 
     #[inline(always)]
@@ -109,10 +109,10 @@ unsafe fn load_two(low: *const u8, high: *const u8) -> __m256i {
 /// 16 bytes must be readable at the first `readable` offsets of the text.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn make_keys_avx2<const HAS_SEGMENTS: bool, E>(
+unsafe fn make_keys_avx2<const HAS_SEGMENTS: bool>(
     spans: &Spans<'_>,
     readable: usize,
-    (table, shift): (&[E], u32),
+    (table, shift): (&[Entry], u32),
     out: &mut Keys<'_>,
 ) -> usize {
     let text = spans.text.as_ptr();
@@ -181,10 +181,10 @@ const LAST_BYTES: u64 = 0x8000_8000_8000_8000;
 /// 16 bytes must be readable at the first `readable` offsets of the text.
 #[inline]
 #[target_feature(enable = "avx2,avx512f,avx512bw,avx512vl,avx512vbmi")]
-unsafe fn make_keys_avx512<const HAS_SEGMENTS: bool, E>(
+unsafe fn make_keys_avx512<const HAS_SEGMENTS: bool>(
     spans: &Spans<'_>,
     readable: usize,
-    (table, shift): (&[E], u32),
+    (table, shift): (&[Entry], u32),
     out: &mut Keys<'_>,
 ) -> usize {
     let text = spans.text.as_ptr();
