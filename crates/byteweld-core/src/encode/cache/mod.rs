@@ -164,10 +164,18 @@ impl<'t> PretokenKey<'t> {
 fn is_right(entry: &Entry, key: Key, pretoken: &[u8], arena: &Arena) -> bool {
     let position = entry.ids[MAX_INLINE_IDS - 1];
     if key::is_long(key) {
-        arena.get(position, pretoken.len()) == Some(pretoken)
+        arena.get(position, pretoken.len()).is_some_and(|bytes| are_equal(bytes, pretoken))
     } else {
         entry.count() > 0 || many_ids(entry, key, pretoken.len(), arena).is_some()
     }
+}
+
+/// Whether bytes of the same length, longer than a key, are equal. Most have at most 32.
+#[inline(always)]
+fn are_equal(one: &[u8], other: &[u8]) -> bool {
+    one.first_chunk::<16>() == other.first_chunk()
+        && one.last_chunk::<16>() == other.last_chunk()
+        && (one.len() <= 32 || one == other)
 }
 
 /// The ids of an entry that does not hold them, for a pre-token of a given length.
@@ -287,15 +295,10 @@ impl Batch {
         let mut one_by_one = if from == 0 { 0 } else { GROUP };
         loop {
             for _ in 0..one_by_one.min(end - at) {
-                while !self.push_near(cache, at) {
-                    // It has many ids, or its entry is in another line; a long one's bytes would
-                    // have to be compared.
-                    let (key, home) = (self.keys[at], self.slots[at]);
-                    let length = range_between(pretokens.bounds, at).len();
-                    if self.push_many(cache, at, length, end - at) {
-                        break;
-                    }
-                    if key::is_long(key) || !cache.table.bring_home(key, home) {
+                let length = range_between(pretokens.bounds, at).len();
+                while !self.push_at_home(cache, at) && !self.push_many(cache, at, length, end - at)
+                {
+                    if !self.bring_home(cache, pretokens, at) {
                         return at;
                     }
                 }
@@ -313,25 +316,32 @@ impl Batch {
         }
     }
 
-    /// Adds the ids of a pre-token if its entry has them and is in its home slot, or next to it in the
-    /// same cache line, from where it moves home.
+    /// Adds the ids of a pre-token if its entry is at home and has them.
     #[inline(always)]
-    fn push_near(&mut self, cache: &mut Cache, at: usize) -> bool {
-        let (key, home) = (self.keys[at], self.slots[at]);
-        let mut found = cache.table.inline_ids(key, home);
-        // Of long pre-tokens, only the entry at home has been compared.
-        if found.is_none() && !key::is_long(key) {
-            found = cache.table.inline_ids(key, home ^ 1);
-            if found.is_some() {
-                cache.table.swap(home, home ^ 1);
-            }
-        }
-        let Some((count, ids)) = found else { return false };
+    fn push_at_home(&mut self, cache: &Cache, at: usize) -> bool {
+        let (entries, _) = cache.table.entries();
+        let Some(entry) = entries.get(self.slots[at] as usize) else { return false };
+        let Some(count) = entry.inline_count(self.keys[at]) else { return false };
         // All four are written, however many there are: the next ones overwrite the rest. There is
         // space, so the remainder changes nothing but tells the compiler.
         let Some(space) = self.ids[self.count % MAX_IDS..].first_chunk_mut() else { return false };
-        *space = ids;
+        *space = entry.ids;
         self.count += count;
+        true
+    }
+
+    /// Moves the entry of a pre-token home, if it is elsewhere and needs only its key to be found.
+    #[inline]
+    fn bring_home(&mut self, cache: &mut Cache, pretokens: Pretokens<'_>, at: usize) -> bool {
+        let (key, home) = (self.keys[at], self.slots[at]);
+        if key::is_long(key) {
+            return false; // its bytes would have to be compared
+        }
+        let Some(displaced) = cache.table.bring_home(key, home) else { return false };
+        // The slot of one that is long may be home to another one with its key.
+        if displaced.is_long() {
+            self.check_long_keys(cache, pretokens, at);
+        }
         true
     }
 
@@ -339,9 +349,26 @@ impl Batch {
     #[inline(always)]
     fn push_many(&mut self, cache: &Cache, at: usize, length: usize, more: usize) -> bool {
         let (key, (entries, _)) = (self.keys[at], cache.table.entries());
-        let entry = entries.get(self.slots[at] as usize).filter(|entry| entry.is_of(key));
-        let ids = entry.and_then(|entry| many_ids(entry, key, length, &cache.arena));
-        ids.is_some_and(|ids| self.try_push(ids_of(ids), more))
+        let Some(entry) = entries.get(self.slots[at] as usize).filter(|entry| entry.is_of(key))
+        else {
+            return false;
+        };
+        let Some(ids) = many_ids(entry, key, length, &cache.arena) else { return false };
+        let (fours, Some(last)) = (ids.as_chunks::<16>().0, ids.last_chunk()) else {
+            return self.try_push(ids_of(ids), more);
+        };
+        let end = self.count + ids.len() / size_of::<u32>();
+        if end + more * MAX_INLINE_IDS > MAX_IDS {
+            return false;
+        }
+        // Four at a time; the last four may overlap with those before.
+        let spaces = self.ids[self.count..end].as_chunks_mut().0.iter_mut();
+        spaces.zip(fours).for_each(|(space, four)| *space = four_ids(four));
+        if let Some(space) = self.ids[..end].last_chunk_mut() {
+            *space = four_ids(last);
+        }
+        self.count = end;
+        true
     }
 
     /// Makes the next lookup of a pre-token look at this slot.
@@ -384,6 +411,13 @@ impl Batch {
 pub(super) fn range_between(bounds: &[u32], at: usize) -> Range<usize> {
     let bound = |at: usize| (bounds[at] & !SEGMENT_END) as usize;
     bound(at)..bound(at + 1)
+}
+
+/// Four ids that the arena holds as bytes.
+#[inline(always)]
+fn four_ids(bytes: &[u8; 16]) -> [u32; MAX_INLINE_IDS] {
+    let all = u128::from_le_bytes(*bytes);
+    [0, 32, 64, 96].map(|shift| (all >> shift) as u32)
 }
 
 /// Ids that the arena holds as bytes.

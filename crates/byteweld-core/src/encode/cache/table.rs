@@ -1,14 +1,14 @@
 //! The table of the pre-token cache: open addressing with linear probing, within a bounded reach.
 //!
 //! An entry has 32 bytes, half a cache line: a key, and up to four ids. It is looked for in its home
-//! slot, in the other slot of that line, its neighbor, and in the lines after it. One that is found
-//! in another line changes places with the entry at home, so that frequent pre-tokens are found at
-//! once. If all slots in reach are taken, a new entry replaces one of them: memory is bounded, and
-//! text made to collide only costs merging its pre-tokens again.
+//! slot, in the other slot of that line, and in the lines after it. One that is found away from home
+//! changes places with the entry there, so that frequent pre-tokens are found at once. If all slots
+//! in reach are taken, a new entry replaces one of them: memory is bounded, and text made to collide
+//! only costs merging its pre-tokens again.
 
 use std::ops::Range;
 
-use super::key::{COUNT_SHIFT, Key, slot_of};
+use super::key::{COUNT_SHIFT, Key, is_long, slot_of};
 use crate::cpu::{Zeroable, ZeroedPages};
 
 /// The number of ids that an entry can hold.
@@ -55,6 +55,12 @@ impl Entry {
 
     pub(super) fn count(&self) -> usize {
         (self.key[1] >> COUNT_SHIFT) as usize
+    }
+
+    /// Whether the pre-token is longer than a key.
+    #[inline(always)]
+    pub(super) fn is_long(&self) -> bool {
+        is_long(self.key)
     }
 
     fn is_empty(&self) -> bool {
@@ -106,18 +112,6 @@ impl Table {
         (&self.entries, self.shift)
     }
 
-    /// The ids of a key, and how many they are, if the entry of a slot has them.
-    #[inline(always)]
-    pub(super) fn inline_ids(&self, key: Key, slot: u32) -> Option<(usize, [u32; MAX_INLINE_IDS])> {
-        let entry = self.entries.get(slot as usize)?;
-        Some((entry.inline_count(key)?, entry.ids))
-    }
-
-    #[inline(always)]
-    pub(super) fn swap(&mut self, one: u32, other: u32) {
-        self.entries.swap(one as usize, other as usize);
-    }
-
     pub(super) fn clear(&mut self) {
         self.entries.fill(Entry::ZERO);
     }
@@ -144,13 +138,16 @@ impl Table {
     }
 
     /// Moves the entry of a key that is its own bytes to its home slot, if it is in another one.
+    /// Returns the entry that made way.
     #[inline]
-    pub(super) fn bring_home(&mut self, key: Key, home: u32) -> bool {
-        let Some(reach) = self.entries.get_mut(reach_of(home)) else { return false };
-        let found = find_in(reach, home, |entry| entry.is_of(key));
-        let Some(at) = found.filter(|&at| at != first(home)) else { return false };
+    pub(super) fn bring_home(&mut self, key: Key, home: u32) -> Option<&Entry> {
+        let reach = self.entries.get_mut(reach_of(home))?;
+        let at = find_in(reach, home, |entry| entry.is_of(key))?;
+        if at == first(home) {
+            return None;
+        }
         reach.swap(first(home), at);
-        true
+        Some(&reach[at])
     }
 
     /// Whether there is an entry of a key for which `is_right` holds.

@@ -334,3 +334,39 @@ fn every_tier_finds_the_same_ids() {
         all(&mut cache);
     }
 }
+
+#[test]
+fn an_entry_that_makes_way_is_not_taken_for_that_of_another_pretoken() {
+    // Long pre-tokens of the same length that end like this have the same key.
+    let alike = |prefix: u8, length: usize| {
+        let mut pretoken = vec![prefix; length - 8];
+        pretoken.extend_from_slice(&crate::hash::MULTIPLIER.to_le_bytes());
+        pretoken
+    };
+    let mut cache = prepared(0);
+    let home_of =
+        |pretoken: &[u8]| key::slot_of(key::key_of(pretoken, false), cache.table.entries().1);
+    let length = (24..).find(|&length| home_of(&alike(b'a', length)) % 2 == 0).unwrap();
+    let (one, other) = (alike(b'a', length), alike(b'b', length));
+    let home = home_of(&one);
+    assert_eq!(key::key_of(&one, false), key::key_of(&other, false));
+    let words: Vec<String> = (0..1 << 18)
+        .map(|at| format!("w{at}"))
+        .filter(|word| home_of(word.as_bytes()) == home + 1)
+        .take(16)
+        .collect();
+    assert_eq!(words.len(), 16);
+    // The second word is next to its home slot, which is the home slot of the two. All slots in reach
+    // are full, so the next entry replaces the first word, in the home slot of the second.
+    for (at, word) in (0..).zip(&words) {
+        insert(&mut cache, word.as_bytes(), &[at]);
+    }
+    insert(&mut cache, &other, &[77]);
+    let text = [words[1].as_bytes(), &one].concat();
+    let bounds = [0, words[1].len() as u32, text.len() as u32];
+    let pretokens = Pretokens { text: &text, bounds: &bounds, long: &[1] };
+    let mut batch = Batch::default();
+    make_keys::<true>(&mut batch, &cache, pretokens);
+    assert_eq!(look_up(&mut batch, &mut cache, pretokens, 0), 1);
+    assert_eq!(batch.take_ids(), [1]);
+}
