@@ -164,18 +164,10 @@ impl<'t> PretokenKey<'t> {
 fn is_right(entry: &Entry, key: Key, pretoken: &[u8], arena: &Arena) -> bool {
     let position = entry.ids[MAX_INLINE_IDS - 1];
     if key::is_long(key) {
-        arena.get(position, pretoken.len()).is_some_and(|bytes| are_equal(bytes, pretoken))
+        arena.get(position, pretoken.len()) == Some(pretoken)
     } else {
         entry.count() > 0 || many_ids(entry, key, pretoken.len(), arena).is_some()
     }
-}
-
-/// Whether bytes of the same length, longer than a key, are equal. Most have at most 32.
-#[inline(always)]
-fn are_equal(one: &[u8], other: &[u8]) -> bool {
-    one.first_chunk::<16>() == other.first_chunk()
-        && one.last_chunk::<16>() == other.last_chunk()
-        && (one.len() <= 32 || one == other)
 }
 
 /// The ids of an entry that does not hold them, for a pre-token of a given length.
@@ -331,7 +323,7 @@ impl Batch {
     }
 
     /// Moves the entry of a pre-token home, if it is elsewhere and needs only its key to be found.
-    #[inline]
+    #[inline(always)]
     fn bring_home(&mut self, cache: &mut Cache, pretokens: Pretokens<'_>, at: usize) -> bool {
         let (key, home) = (self.keys[at], self.slots[at]);
         if key::is_long(key) {
@@ -354,21 +346,7 @@ impl Batch {
             return false;
         };
         let Some(ids) = many_ids(entry, key, length, &cache.arena) else { return false };
-        let (fours, Some(last)) = (ids.as_chunks::<16>().0, ids.last_chunk()) else {
-            return self.try_push(ids_of(ids), more);
-        };
-        let end = self.count + ids.len() / size_of::<u32>();
-        if end + more * MAX_INLINE_IDS > MAX_IDS {
-            return false;
-        }
-        // Four at a time; the last four may overlap with those before.
-        let spaces = self.ids[self.count..end].as_chunks_mut().0.iter_mut();
-        spaces.zip(fours).for_each(|(space, four)| *space = four_ids(four));
-        if let Some(space) = self.ids[..end].last_chunk_mut() {
-            *space = four_ids(last);
-        }
-        self.count = end;
-        true
+        self.try_push(ids_of(ids), more)
     }
 
     /// Makes the next lookup of a pre-token look at this slot.
@@ -411,13 +389,6 @@ impl Batch {
 pub(super) fn range_between(bounds: &[u32], at: usize) -> Range<usize> {
     let bound = |at: usize| (bounds[at] & !SEGMENT_END) as usize;
     bound(at)..bound(at + 1)
-}
-
-/// Four ids that the arena holds as bytes.
-#[inline(always)]
-fn four_ids(bytes: &[u8; 16]) -> [u32; MAX_INLINE_IDS] {
-    let all = u128::from_le_bytes(*bytes);
-    [0, 32, 64, 96].map(|shift| (all >> shift) as u32)
 }
 
 /// Ids that the arena holds as bytes.

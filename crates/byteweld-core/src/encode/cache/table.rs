@@ -139,13 +139,21 @@ impl Table {
 
     /// Moves the entry of a key that is its own bytes to its home slot, if it is in another one.
     /// Returns the entry that made way.
-    #[inline]
+    #[inline(always)]
     pub(super) fn bring_home(&mut self, key: Key, home: u32) -> Option<&Entry> {
-        let reach = self.entries.get_mut(reach_of(home))?;
-        let at = find_in(reach, home, |entry| entry.is_of(key))?;
-        if at == first(home) {
-            return None;
+        // Most are in the same line.
+        let (here, near) = (home as usize, home as usize ^ 1);
+        if self.entries.get(near).is_some_and(|entry| entry.is_of(key)) {
+            self.entries.swap(here, near);
+            return self.entries.get(near);
         }
+        self.bring_home_from_afar(key, home)
+    }
+
+    #[inline(never)]
+    fn bring_home_from_afar(&mut self, key: Key, home: u32) -> Option<&Entry> {
+        let reach = self.entries.get_mut(reach_of(home))?;
+        let at = find_in(reach, home, |entry| entry.is_of(key)).filter(|&at| at != first(home))?;
         reach.swap(first(home), at);
         Some(&reach[at])
     }
