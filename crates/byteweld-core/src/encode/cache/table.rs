@@ -141,8 +141,11 @@ impl Table {
     /// Returns the entry that made way.
     #[inline(always)]
     pub(super) fn bring_home(&mut self, key: Key, home: u32) -> Option<&Entry> {
-        // Most are in the same line.
         let (here, near) = (home as usize, home as usize ^ 1);
+        if self.entries.get(here)?.is_of(key) {
+            return None; // nothing would change, even if another slot had the key, too
+        }
+        // Most are in the same line.
         if self.entries.get(near).is_some_and(|entry| entry.is_of(key)) {
             self.entries.swap(here, near);
             return self.entries.get(near);
@@ -153,7 +156,7 @@ impl Table {
     #[inline(never)]
     fn bring_home_from_afar(&mut self, key: Key, home: u32) -> Option<&Entry> {
         let reach = self.entries.get_mut(reach_of(home))?;
-        let at = find_in(reach, home, |entry| entry.is_of(key)).filter(|&at| at != first(home))?;
+        let at = find_in(reach, home, |entry| entry.is_of(key))?;
         reach.swap(first(home), at);
         Some(&reach[at])
     }

@@ -370,3 +370,17 @@ fn an_entry_that_makes_way_is_not_taken_for_that_of_another_pretoken() {
     assert_eq!(look_up(&mut batch, &mut cache, pretokens, 0), 1);
     assert_eq!(batch.take_ids(), [1]);
 }
+
+#[test]
+fn two_entries_of_one_pretoken_are_not_swapped_forever() {
+    let mut cache = prepared(0);
+    let text = b"twice";
+    // Both with ids in the arena, of which the batch has no space for.
+    let ids: Vec<u32> = (0..MAX_IDS as u32 + 1).collect();
+    insert(&mut cache, text, &ids);
+    insert(&mut cache, text, &ids);
+    let (mut batch, bounds) = (Batch::default(), [0, text.len() as u32]);
+    let pretokens = Pretokens { text, bounds: &bounds, long: &[] };
+    make_keys::<false>(&mut batch, &cache, pretokens);
+    assert_eq!(look_up(&mut batch, &mut cache, pretokens, 0), 0);
+}
