@@ -332,7 +332,8 @@ def test_an_encoding_takes_no_options(saved, folder):
         ("../encodings/cl10k_base", "No such file or directory: '../encodings/cl10k_base'"),
     ],
 )
-def test_an_unknown_name_is_an_error_with_the_nearest(saved, folder, name, words):
+def test_an_unknown_name_is_an_error_with_the_nearest(saved, folder, name, words, monkeypatch):
+    monkeypatch.setattr(encodings, "_loaded", {})  # what other tests have loaded
     byteweld.load(saved / "small.json").save(folder / "mine.json")
     with pytest.raises(FileNotFoundError, match=words):
         byteweld.load(name)
