@@ -17,7 +17,15 @@ from pathlib import Path
 import pytest
 
 import byteweld
-from byteweld import ByteweldError, FormatError, Tokenizer, formats, known_encodings, loading
+from byteweld import (
+    ByteweldError,
+    FormatError,
+    Tokenizer,
+    encodings,
+    formats,
+    known_encodings,
+    loading,
+)
 from byteweld.patterns import resolve_pattern
 
 
