@@ -125,7 +125,7 @@ impl PairLayout {
         [numbers.as_flattened(), &self.displacements].concat()
     }
 
-    /// The layout of so many pairs, from [`PairLayout::to_bytes`]; `None` if it cannot be that.
+    /// Reads what [`PairLayout::to_bytes`] wrote, for a given number of pairs; `None` if it does not fit.
     pub(crate) fn from_bytes(bytes: &[u8], pairs: usize) -> Option<Self> {
         let (seed, rest) = bytes.split_first_chunk()?;
         let (num_slots, displacements) = rest.split_first_chunk()?;
