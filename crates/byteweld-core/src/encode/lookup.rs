@@ -275,36 +275,39 @@ impl<'e, S: Sink> Lookup<'e, S> {
         let text = self.text;
         let Scratch { cache, batch, interleaved, ids, .. } = &mut *self.scratch;
         let Encoder { whole, pairs, tokens, byte_ids, .. } = self.encoder;
-        let (mut missing, mut count) = ([None; LANES], 0);
-        let mut end = spans.bounds.len() - 1;
-        for at in from..end {
-            if batch.is_found(cache, at) {
+        let count = spans.bounds.len() - 1;
+        let (mut missing, mut found) = ([None; LANES], 0);
+        let (mut first, mut bits, mut end) = (from, 0, count);
+        loop {
+            while bits == 0 && first < count {
+                bits = batch.find_missing(cache, first, count);
+                first += u64::BITS as usize;
+            }
+            if bits == 0 {
+                break;
+            }
+            let at = first - u64::BITS as usize + bits.trailing_zeros() as usize;
+            bits &= bits - 1;
+            let pretoken = &text[spans.range(at)];
+            if pretoken.len() > MAX_SHORT_IDS {
                 continue;
             }
-            let range = spans.range(at);
-            if range.len() > MAX_SHORT_IDS {
+            let key = batch.key_of(at, pretoken, spans.is_segment(at));
+            if cache.contains(key) || is_among(&missing[..found], key) {
                 continue;
             }
-            let key = PretokenKey::new(&text[range], spans.is_segment(at));
-            if cache.contains(key) || missing[..count].contains(&Some(key)) {
-                continue;
-            }
-            if !key.is_segment() {
-                whole.prefetch(key.pretoken);
-            }
-            missing[count] = Some(key);
-            count += 1;
-            if count == LANES {
+            let probe = (!key.is_segment()).then(|| whole.start(pretoken));
+            missing[found] = Some((key, probe));
+            found += 1;
+            if found == LANES {
                 end = at + 1;
                 break;
             }
         }
         // Whole tokens are added at once, the others when they are merged.
         let mut merging = [None; LANES];
-        for key in missing.into_iter().flatten() {
-            if !key.is_segment()
-                && let Some(id) = whole.get(key.pretoken, tokens)
-            {
+        for (key, probe) in missing.into_iter().flatten() {
+            if let Some(id) = probe.and_then(|probe| whole.finish(probe, key.pretoken, tokens)) {
                 cache.insert(key, &[id]);
             } else if let Some(lane) =
                 interleaved.add(key.pretoken.iter().map(|&byte| byte_ids[usize::from(byte)]))
@@ -394,6 +397,12 @@ impl Spans<'_> {
     fn is_segment(self, at: usize) -> bool {
         self.bounds[at + 1] & SEGMENT_END != 0
     }
+}
+
+/// Whether a pre-token is one of those that are missing.
+#[inline(always)]
+fn is_among<T>(missing: &[Option<(PretokenKey<'_>, T)>], key: PretokenKey<'_>) -> bool {
+    missing.iter().flatten().any(|(other, _)| *other == key)
 }
 
 /// The indexes of pre-tokens that are longer than a key.

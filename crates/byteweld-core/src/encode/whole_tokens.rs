@@ -27,6 +27,10 @@ pub(super) struct WholeTokens {
     hasher: RandomState,
 }
 
+/// A lookup that has been started: the hash of a pre-token.
+#[derive(Clone, Copy)]
+pub(super) struct Probe(u64);
+
 impl WholeTokens {
     /// The table of some tokens.
     pub(super) fn new(ids: &[u32], tokens: &TokenTable) -> Self {
@@ -41,7 +45,7 @@ impl WholeTokens {
         let mut table = Self { slots, id_mask, shift: u64::BITS - bits, hasher };
         for (at, &id) in ids.iter().enumerate() {
             if let Some(later) = ids.get(at + LOOKAHEAD).and_then(|&id| tokens.get(id)) {
-                table.prefetch(later);
+                table.start(later);
             }
             let hash = table.hash(tokens.get(id).unwrap_or_default());
             let mut slot = (hash >> table.shift) as usize;
@@ -55,7 +59,20 @@ impl WholeTokens {
 
     /// The id of the token with these bytes.
     pub(super) fn get(&self, pretoken: &[u8], tokens: &TokenTable) -> Option<u32> {
+        self.finish(self.start(pretoken), pretoken, tokens)
+    }
+
+    /// Starts a lookup by prefetching the slot of a pre-token.
+    #[inline]
+    pub(super) fn start(&self, pretoken: &[u8]) -> Probe {
         let hash = self.hash(pretoken);
+        prefetch(&self.slots, (hash >> self.shift) as usize);
+        Probe(hash)
+    }
+
+    /// Finishes the lookup of a pre-token.
+    pub(super) fn finish(&self, probe: Probe, pretoken: &[u8], tokens: &TokenTable) -> Option<u32> {
+        let Probe(hash) = probe;
         let mut slot = (hash >> self.shift) as usize;
         loop {
             let found = self.slots[slot];
@@ -68,11 +85,6 @@ impl WholeTokens {
             }
             slot = (slot + 1) & (self.slots.len() - 1);
         }
-    }
-
-    /// Prefetches the slot of a pre-token.
-    pub(super) fn prefetch(&self, pretoken: &[u8]) {
-        prefetch(&self.slots, (self.hash(pretoken) >> self.shift) as usize);
     }
 
     fn hash(&self, bytes: &[u8]) -> u64 {

@@ -23,8 +23,8 @@ pub(super) const COUNT_SHIFT: u32 = 61;
 /// merge differently than a pre-token with the same bytes, so its key differs.
 pub(in super::super) const SEGMENT_END: u32 = 1 << 31;
 
-/// A key that no entry has.
-pub(super) const NO_KEY: Key = [u64::MAX; 2];
+/// A key that no entry has: that of a long pre-token without bytes.
+pub(super) const NO_KEY: Key = [1, 0];
 
 /// A packed pre-token as a key.
 #[inline(always)]

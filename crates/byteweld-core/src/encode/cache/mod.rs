@@ -15,7 +15,7 @@ mod tiers;
 
 use std::ops::Range;
 
-use crate::cpu;
+use crate::cpu::{self, Work};
 use arena::{Arena, MAX_BYTES};
 use key::{Key, NO_KEY};
 use table::{Entry, Table};
@@ -143,10 +143,17 @@ impl Cache {
 }
 
 /// A pre-token and its key.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 pub(super) struct PretokenKey<'t> {
     key: Key,
     pub(super) pretoken: &'t [u8],
+}
+
+impl PartialEq for PretokenKey<'_> {
+    #[inline(always)]
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key && (!key::is_long(self.key) || self.pretoken == other.pretoken)
+    }
 }
 
 impl<'t> PretokenKey<'t> {
@@ -201,10 +208,12 @@ pub(super) struct Pretokens<'b> {
 
 /// The keys of pre-tokens, and the ids found so far.
 pub(super) struct Batch {
-    keys: [Key; MAX_BATCH],
+    /// After the last one is [`NO_KEY`], so that the last group is whole.
+    keys: [Key; MAX_BATCH + GROUP],
     /// Their home slots.
-    slots: [u32; MAX_BATCH],
-    ids: [u32; MAX_IDS + MAX_INLINE_IDS],
+    slots: [u32; MAX_BATCH + GROUP],
+    /// With space for two groups after the last ones.
+    ids: [u32; MAX_IDS + 2 * GROUP * MAX_INLINE_IDS],
     /// The number of ids.
     count: usize,
 }
@@ -212,9 +221,9 @@ pub(super) struct Batch {
 impl Default for Batch {
     fn default() -> Self {
         Self {
-            keys: [NO_KEY; MAX_BATCH],
-            slots: [0; MAX_BATCH],
-            ids: [0; MAX_IDS + MAX_INLINE_IDS],
+            keys: [NO_KEY; MAX_BATCH + GROUP],
+            slots: [0; MAX_BATCH + GROUP],
+            ids: [0; MAX_IDS + 2 * GROUP * MAX_INLINE_IDS],
             count: 0,
         }
     }
@@ -231,6 +240,8 @@ impl Batch {
         pretokens: Pretokens<'_>,
     ) {
         let Pretokens { text, bounds, .. } = pretokens;
+        let count = bounds.len() - 1;
+        self.keys[count..][..GROUP].fill(NO_KEY);
         let mut out = Keys { keys: &mut self.keys, slots: &mut self.slots };
         let spans = Spans { text, bounds };
         tiers::make_keys::<HAS_SEGMENTS>(tier, &spans, cache.table.entries(), &mut out);
@@ -283,43 +294,23 @@ impl Batch {
         from: usize,
     ) -> usize {
         let (mut at, end) = (from, pretokens.bounds.len() - 1);
-        // One was not found, so another nearby may not be found at once either.
-        let mut one_by_one = if from == 0 { 0 } else { GROUP };
         loop {
-            for _ in 0..one_by_one.min(end - at) {
-                let length = range_between(pretokens.bounds, at).len();
-                while !self.push_at_home(cache, at) && !self.push_many(cache, at, length, end - at)
-                {
-                    if !self.bring_home(cache, pretokens, at) {
-                        return at;
-                    }
-                }
-                at += 1;
-            }
-            if at == end {
-                return at;
-            }
             let (entries, _) = cache.table.entries();
-            let (keys, slots) = (&self.keys[at..end], &self.slots[at..end]);
+            let last = at + (end - at).next_multiple_of(GROUP);
+            let (keys, slots) = (&self.keys[at..last], &self.slots[at..last]);
             let (found, ids) = tier.look_up(entries, keys, slots, &mut self.ids[self.count..]);
             at += found;
             self.count += ids;
-            one_by_one = GROUP;
+            if at == end {
+                return at;
+            }
+            let length = range_between(pretokens.bounds, at).len();
+            if self.push_many(cache, at, length, end - at) {
+                at += 1;
+            } else if !self.bring_home(cache, pretokens, at) {
+                return at;
+            }
         }
-    }
-
-    /// Adds the ids of a pre-token if its entry is at home and has them.
-    #[inline(always)]
-    fn push_at_home(&mut self, cache: &Cache, at: usize) -> bool {
-        let (entries, _) = cache.table.entries();
-        let Some(entry) = entries.get(self.slots[at] as usize) else { return false };
-        let Some(count) = entry.inline_count(self.keys[at]) else { return false };
-        // All four are written, however many there are: the next ones overwrite the rest. There is
-        // space, so the remainder changes nothing but tells the compiler.
-        let Some(space) = self.ids[self.count % MAX_IDS..].first_chunk_mut() else { return false };
-        *space = entry.ids;
-        self.count += count;
-        true
     }
 
     /// Moves the entry of a pre-token home, if it is elsewhere and needs only its key to be found.
@@ -349,16 +340,37 @@ impl Batch {
         self.try_push(ids_of(ids), more)
     }
 
+    /// A pre-token of the batch and its key.
+    #[inline(always)]
+    pub(super) fn key_of<'t>(
+        &self,
+        at: usize,
+        pretoken: &'t [u8],
+        is_segment: bool,
+    ) -> PretokenKey<'t> {
+        if pretoken.len() > MAX_KEY_BYTES {
+            return PretokenKey::new(pretoken, is_segment); // it may have been replaced
+        }
+        PretokenKey { key: self.keys[at], pretoken }
+    }
+
     /// Makes the next lookup of a pre-token look at this slot.
     pub(super) fn set_slot(&mut self, at: usize, pretoken: PretokenKey<'_>, slot: u32) {
         (self.keys[at], self.slots[at]) = (pretoken.key, slot);
     }
 
-    /// Whether a pre-token would be found by [`Batch::look_up`].
-    pub(super) fn is_found(&self, cache: &Cache, at: usize) -> bool {
+    /// The pre-tokens from one on that would not be found by [`Batch::look_up`] at once, as bits: the
+    /// lowest is that of `from`. Considers up to 64, and at most as many as there are.
+    pub(super) fn find_missing(&self, cache: &Cache, from: usize, count: usize) -> u64 {
         let (entries, _) = cache.table.entries();
-        let entry = entries.get(self.slots[at] as usize);
-        entry.is_some_and(|entry| entry.inline_count(self.keys[at]).is_some())
+        let first = from.min(MAX_BATCH + GROUP - 64);
+        let (Some(keys), Some(slots)) =
+            (self.keys[first..].first_chunk(), self.slots[first..].first_chunk())
+        else {
+            return 0;
+        };
+        let missing = cpu::run(FindMissing { entries, keys, slots }) >> (from - first);
+        missing & u64::MAX >> (64 - (count - from).min(64))
     }
 
     /// The ids found so far, which are then forgotten.
@@ -382,6 +394,22 @@ impl Batch {
         }
         self.count = end;
         true
+    }
+}
+
+/// [`Batch::find_missing`] of 64 pre-tokens.
+struct FindMissing<'b> {
+    entries: &'b [Entry],
+    keys: &'b [Key; 64],
+    slots: &'b [u32; 64],
+}
+
+impl<T: CacheTier> Work<T> for FindMissing<'_> {
+    type Output = u64;
+
+    #[inline(always)]
+    fn run(self, tier: T) -> u64 {
+        tier.find_missing(self.entries, self.keys, self.slots)
     }
 }
 

@@ -6,8 +6,6 @@
 //! in reach are taken, a new entry replaces one of them: memory is bounded, and text made to collide
 //! only costs merging its pre-tokens again.
 
-use std::ops::Range;
-
 use super::key::{COUNT_SHIFT, Key, is_long, slot_of};
 use crate::cpu::{Zeroable, ZeroedPages};
 
@@ -130,7 +128,7 @@ impl Table {
         is_right: impl Fn(&Entry) -> bool,
     ) -> Option<(u32, &Entry)> {
         let home = slot_of(key, self.shift);
-        let reach = self.entries.get_mut(reach_of(home))?;
+        let reach = self.reach_of(home)?;
         let at = find_in(reach, home, |entry| entry.is_of(key) && is_right(entry))?;
         // The entry that makes way may get beyond its own reach: then it is forgotten.
         reach.swap(first(home), at);
@@ -155,7 +153,7 @@ impl Table {
 
     #[inline(never)]
     fn bring_home_from_afar(&mut self, key: Key, home: u32) -> Option<&Entry> {
-        let reach = self.entries.get_mut(reach_of(home))?;
+        let reach = self.reach_of(home)?;
         let at = find_in(reach, home, |entry| entry.is_of(key))?;
         reach.swap(first(home), at);
         Some(&reach[at])
@@ -164,28 +162,37 @@ impl Table {
     /// Whether there is an entry of a key for which `is_right` holds.
     pub(super) fn contains(&self, key: Key, is_right: impl Fn(&Entry) -> bool) -> bool {
         let home = slot_of(key, self.shift);
-        let reach = self.entries.get(reach_of(home)).unwrap_or_default();
-        find_in(reach, home, |entry| entry.is_of(key) && is_right(entry)).is_some()
+        let reach = self.entries.get(line_of(home)..).and_then(<[Entry]>::first_chunk);
+        reach
+            .and_then(|reach| find_in(reach, home, |entry| entry.is_of(key) && is_right(entry)))
+            .is_some()
     }
 
     /// Adds an entry, perhaps in place of another.
     pub(super) fn insert(&mut self, entry: Entry) {
         let home = slot_of(entry.bare_key(), self.shift);
-        let Some(reach) = self.entries.get_mut(reach_of(home)) else { return };
-        let free = in_order(home).find(|&at| reach[at].is_empty());
-        let at = free.unwrap_or_else(|| {
-            self.replaced = self.replaced.wrapping_add(1);
-            self.replaced % REACH
-        });
-        reach[at] = entry;
+        let replaced = self.replaced.wrapping_add(1);
+        let Some(reach) = self.reach_of(home) else { return };
+        match first_empty(reach, home) {
+            Some(at) => reach[at] = entry,
+            None => {
+                reach[replaced % REACH] = entry;
+                self.replaced = replaced;
+            }
+        }
+    }
+
+    /// The slots in reach of a home slot.
+    #[inline(always)]
+    fn reach_of(&mut self, home: u32) -> Option<&mut [Entry; REACH]> {
+        self.entries.get_mut(line_of(home)..)?.first_chunk_mut()
     }
 }
 
-/// The slots in reach of a home slot.
+/// The first slot of the line that a home slot is in, from which on entries are in reach of it.
 #[inline(always)]
-fn reach_of(home: u32) -> Range<usize> {
-    let start = home as usize & !1;
-    start..start + REACH
+fn line_of(home: u32) -> usize {
+    home as usize & !1
 }
 
 /// Which of the slots in reach the home slot is.
@@ -194,16 +201,30 @@ fn first(home: u32) -> usize {
     home as usize & 1
 }
 
-/// The slots in reach of a home slot, in the order in which they are taken. From the second line on,
-/// it is the same for all, so an entry that makes way has no empty slot before it.
+/// The slots in reach of a home slot in the order in which they are taken: the `n`th. From the second
+/// line on, it is the same for all, so an entry that makes way has no empty slot before it.
 #[inline(always)]
-fn in_order(home: u32) -> impl Iterator<Item = usize> {
-    (0..REACH).map(move |n| if n < 2 { n ^ first(home) } else { n })
+fn nth(home: u32, n: usize) -> usize {
+    if n < 2 { n ^ first(home) } else { n }
+}
+
+/// The first slot in reach, in order, that is empty.
+#[inline(always)]
+fn first_empty(reach: &[Entry; REACH], home: u32) -> Option<usize> {
+    (0..REACH).map(|n| nth(home, n)).find(|&at| reach[at].is_empty())
 }
 
 /// The slot in reach whose entry is the right one.
 #[inline(always)]
-fn find_in(reach: &[Entry], home: u32, is_right: impl Fn(&Entry) -> bool) -> Option<usize> {
-    let reach: &[Entry; REACH] = reach.first_chunk()?;
-    in_order(home).take_while(|&at| !reach[at].is_empty()).find(|&at| is_right(&reach[at]))
+fn find_in(reach: &[Entry; REACH], home: u32, is_right: impl Fn(&Entry) -> bool) -> Option<usize> {
+    for n in 0..REACH {
+        let at = nth(home, n);
+        if reach[at].is_empty() {
+            return None;
+        }
+        if is_right(&reach[at]) {
+            return Some(at);
+        }
+    }
+    None
 }

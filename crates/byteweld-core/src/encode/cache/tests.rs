@@ -53,7 +53,7 @@ fn ids_at(cache: &mut Cache, text: &[u8], range: Range<usize>, flag: u32) -> Opt
         Found::Many(ids) => ids_of(ids).collect(),
         Found::Inline(slot) => {
             batch.set_slot(0, key, slot);
-            assert!(batch.is_found(cache, 0));
+            assert_eq!(batch.find_missing(cache, 0, 1), 0);
             assert_eq!(look_up(&mut batch, cache, pretokens, 0), 1);
             batch.take_ids().to_vec()
         }
@@ -189,7 +189,7 @@ fn a_long_key_is_checked_again_after_entries_have_moved() {
     let (mut batch, bounds) = (Batch::default(), [0, one.len() as u32]);
     let pretokens = Pretokens { text: one, bounds: &bounds, long: &[0] };
     make_keys::<true>(&mut batch, &cache, pretokens);
-    assert!(batch.is_found(&cache, 0));
+    assert_eq!(batch.find_missing(&cache, 0, 1), 0);
     assert!(cache.find(forged).is_some(), "which moves it to the home slot");
     batch.check_long_keys(&cache, pretokens, 0);
     assert_eq!(look_up(&mut batch, &mut cache, pretokens, 0), 0);
@@ -322,6 +322,21 @@ fn every_tier_finds_the_same_ids() {
                 batch.check_long_keys(cache, pretokens, at);
             }
         };
+        let mut batch = Batch::default();
+        make_keys::<true>(&mut batch, &cache, pretokens);
+        let is_at_home = |at: usize| {
+            let entry = &cache.table.entries().0[batch.slots[at] as usize];
+            entry.inline_count(batch.keys[at]).is_some()
+        };
+        for from in (0..order.len()).step_by(23) {
+            let seen = from..order.len().min(from + 64);
+            let expected: Vec<usize> = seen.filter(|&at| !is_at_home(at)).collect();
+            for tier in Tier::available() {
+                let bits = tier.force(|| batch.find_missing(&cache, from, order.len()));
+                let found = (0..64).filter(|bit| bits >> bit & 1 != 0).map(|bit| from + bit);
+                assert_eq!(found.collect::<Vec<_>>(), expected, "{tier:?}");
+            }
+        }
         let expected: Vec<u32> = order
             .iter()
             .flat_map(|&at| if is_missing(at) { vec![u32::MAX] } else { ids(at) })

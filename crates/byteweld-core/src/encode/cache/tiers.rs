@@ -37,7 +37,8 @@ pub(in super::super) trait CacheTier: Copy {
     ) -> usize;
 
     /// Writes the ids of the first keys, up to one that is not in its slot with its ids; returns how
-    /// many keys and ids there are. Stops early if there may not be enough space.
+    /// many keys and ids there are. The number of keys is a multiple of [`GROUP`]. Keys without enough
+    /// space for their ids, and for those of a group more, are not found.
     fn look_up(
         self,
         entries: &[Entry],
@@ -45,6 +46,9 @@ pub(in super::super) trait CacheTier: Copy {
         slots: &[u32],
         ids: &mut [u32],
     ) -> (usize, usize);
+
+    /// The keys that are not in their slots with their ids, as bits.
+    fn find_missing(self, entries: &[Entry], keys: &[Key; 64], slots: &[u32; 64]) -> u64;
 }
 
 impl CacheTier for Portable {
@@ -60,8 +64,35 @@ impl CacheTier for Portable {
     }
 
     #[inline(always)]
-    fn look_up(self, _: &[Entry], _: &[Key], _: &[u32], _: &mut [u32]) -> (usize, usize) {
-        (0, 0)
+    fn look_up(
+        self,
+        entries: &[Entry],
+        keys: &[Key],
+        slots: &[u32],
+        ids: &mut [u32],
+    ) -> (usize, usize) {
+        let (mut done, mut count) = (0, 0);
+        for (key, slot) in keys.iter().zip(slots) {
+            let Some(entry) = entries.get(*slot as usize) else { break };
+            let Some(more) = entry.inline_count(*key) else { break };
+            // All four are written, however many there are: the next ones overwrite the rest.
+            let Some(space) = ids.get_mut(count..).and_then(<[u32]>::first_chunk_mut) else {
+                break;
+            };
+            *space = entry.ids;
+            count += more;
+            done += 1;
+        }
+        (done, count)
+    }
+
+    #[inline(always)]
+    fn find_missing(self, entries: &[Entry], keys: &[Key; 64], slots: &[u32; 64]) -> u64 {
+        let is_found = |key: &Key, slot: u32| {
+            entries.get(slot as usize).is_some_and(|entry| entry.inline_count(*key).is_some())
+        };
+        let each = keys.iter().zip(slots).zip(0..);
+        each.fold(0, |missing, ((key, slot), at)| missing | u64::from(!is_found(key, *slot)) << at)
     }
 }
 

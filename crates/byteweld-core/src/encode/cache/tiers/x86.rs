@@ -61,6 +61,12 @@ impl CacheTier for Avx2 {
         // SAFETY: the token proves that the processor has the instructions.
         unsafe { look_up_avx2(entries, keys, slots, ids) }
     }
+
+    #[inline(always)]
+    fn find_missing(self, entries: &[Entry], keys: &[Key; 64], slots: &[u32; 64]) -> u64 {
+        // SAFETY: the token proves that the processor has the instructions.
+        unsafe { find_missing_avx2(entries, keys, slots) }
+    }
 }
 
 impl CacheTier for Avx512 {
@@ -86,6 +92,12 @@ impl CacheTier for Avx512 {
     ) -> (usize, usize) {
         // SAFETY: the token proves that the processor has the instructions.
         unsafe { look_up_avx512(entries, keys, slots, ids) }
+    }
+
+    #[inline(always)]
+    fn find_missing(self, entries: &[Entry], keys: &[Key; 64], slots: &[u32; 64]) -> u64 {
+        // SAFETY: the token proves that the processor has the instructions.
+        unsafe { find_missing_avx512(entries, keys, slots) }
     }
 }
 
@@ -257,48 +269,137 @@ fn load_keys(keys: &[Key; GROUP]) -> [__m256i; 2] {
     unsafe { [_mm256_loadu_si256(start), _mm256_loadu_si256(start.add(1))] }
 }
 
-/// The most ids of a group, and where those of its last entry start at the latest.
-const GROUP_IDS: usize = GROUP * MAX_INLINE_IDS;
-const LAST_IDS: usize = GROUP_IDS - MAX_INLINE_IDS + 1;
-
 // Where an entry has the key, their difference is the number of ids, in the highest bits of the upper
 // half; less one, that fits in two bits.
 const ONE_ID: i64 = 1 << COUNT_SHIFT;
 const NOT_COUNT: i64 = !((MAX_INLINE_IDS as i64 - 1) << COUNT_SHIFT);
 
+/// The entries in the slots of a group.
+type Group<'t> = [&'t Entry; GROUP];
+
+#[inline(always)]
+fn entries_of<'t>(entries: &'t [Entry], slots: &[u32; GROUP]) -> Option<Group<'t>> {
+    match slots.map(|slot| entries.get(slot as usize)) {
+        [Some(a), Some(b), Some(c), Some(d)] => Some([a, b, c, d]),
+        _ => None,
+    }
+}
+
+/// How many of a group come before the first with a difference, which are two bits for each.
+#[inline(always)]
+fn before_first(differences: u8) -> usize {
+    differences.trailing_zeros() as usize / 2
+}
+
+/// One bit for each of a group instead of two.
+#[inline(always)]
+fn one_bit_each(differences: u8) -> u64 {
+    let either = (differences | differences >> 1) & 0x55;
+    let pairs = (either | either >> 1) & 0x33;
+    u64::from((pairs | pairs >> 2) & 0xF)
+}
+
+/// The keys of a group combined with those of entries, two by two: where they are the same, what is
+/// left is the number of ids, less one, in the highest bits.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn counts_avx2([a, b, c, d]: Group<'_>, keys: &[Key; GROUP]) -> [__m256i; 2] {
+    let one = _mm256_set_epi64x(ONE_ID, 0, ONE_ID, 0);
+    let [low, high] = load_keys(keys);
+    [
+        _mm256_sub_epi64(_mm256_xor_si256(low, load_halves::<0>(a, b)), one),
+        _mm256_sub_epi64(_mm256_xor_si256(high, load_halves::<0>(c, d)), one),
+    ]
+}
+
+/// What must be zero in what [`counts_avx2`] gives.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn not_count() -> __m256i {
+    _mm256_set_epi64x(NOT_COUNT, !0, NOT_COUNT, !0)
+}
+
+/// Two bits for each of a group, of which one is set where the entry is not that of the key, or does
+/// not have its ids.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn differences_avx2([low, high]: [__m256i; 2]) -> u8 {
+    let is_same = |half| {
+        let rest = _mm256_and_si256(half, not_count());
+        let is_same = _mm256_cmpeq_epi64(rest, _mm256_setzero_si256());
+        _mm256_movemask_pd(_mm256_castsi256_pd(is_same)) as u8
+    };
+    !(is_same(low) | is_same(high) << 4)
+}
+
+/// The most keys for whose ids there is space, and for those of a group after them.
+#[inline(always)]
+fn with_space(ids: &[u32]) -> usize {
+    (ids.len() / MAX_INLINE_IDS).saturating_sub(GROUP)
+}
+
 /// Four at a time; of each, all four ids are written, and the next ones overwrite the rest.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn look_up_avx2(entries: &[Entry], keys: &[Key], slots: &[u32], ids: &mut [u32]) -> (usize, usize) {
-    let one = _mm256_set_epi64x(ONE_ID, 0, ONE_ID, 0);
-    let not_count = _mm256_set_epi64x(NOT_COUNT, !0, NOT_COUNT, !0);
-    let (mut done, mut count) = (0, 0);
-    for (keys, slots) in keys.as_chunks().0.iter().zip(slots.as_chunks::<GROUP>().0) {
-        let [Some(a), Some(b), Some(c), Some(d)] = slots.map(|slot| entries.get(slot as usize))
-        else {
-            break;
-        };
-        let Some(space) = ids.get_mut(count..).and_then(<[u32]>::first_chunk_mut::<GROUP_IDS>)
-        else {
-            break;
-        };
-        let [low, high] = load_keys(keys);
-        let low = _mm256_sub_epi64(_mm256_xor_si256(low, load_halves::<0>(a, b)), one);
-        let high = _mm256_sub_epi64(_mm256_xor_si256(high, load_halves::<0>(c, d)), one);
-        if _mm256_testz_si256(_mm256_or_si256(low, high), not_count) == 0 {
+    let keys = &keys[..keys.len().min(with_space(ids))];
+    let (start, mut end) = (ids.as_mut_ptr(), ids.as_mut_ptr());
+    let mut done = 0;
+    // SAFETY: at most four ids were kept of each key so far, so there is space for four more.
+    let write = |entry: &Entry, end: *mut u32, is_kept: bool| unsafe {
+        end.cast::<[u32; MAX_INLINE_IDS]>().write(entry.ids);
+        end.add(if is_kept { entry.count() } else { 0 })
+    };
+    for (keys, slots) in keys.as_chunks().0.iter().zip(slots.as_chunks().0) {
+        let Some(group) = entries_of(entries, slots) else { break };
+        let counts @ [low, high] = counts_avx2(group, keys);
+        if _mm256_testz_si256(_mm256_or_si256(low, high), not_count()) == 0 {
+            let found = before_first(differences_avx2(counts));
+            for (at, entry) in group.into_iter().enumerate() {
+                end = write(entry, end, at < found);
+            }
+            done += found;
             break;
         }
-        let mut end = 0;
-        for entry in [a, b, c, d] {
-            // There is always space: the remainder only tells the compiler.
-            let Some(space) = space[end % LAST_IDS..].first_chunk_mut() else { break };
-            *space = entry.ids;
-            end += entry.count();
-        }
-        count += end;
+        end = group.into_iter().fold(end, |end, entry| write(entry, end, true));
         done += GROUP;
     }
-    (done, count)
+    (done, end.addr().wrapping_sub(start.addr()) / size_of::<u32>())
+}
+
+#[inline]
+#[target_feature(enable = "avx2")]
+fn find_missing_avx2(entries: &[Entry], keys: &[Key; 64], slots: &[u32; 64]) -> u64 {
+    let groups = keys.as_chunks().0.iter().zip(slots.as_chunks().0);
+    groups.zip((0..).step_by(GROUP)).fold(0, |missing, ((keys, slots), at)| {
+        let group = entries_of(entries, slots);
+        let differences = group.map_or(!0, |group| differences_avx2(counts_avx2(group, keys)));
+        missing | one_bit_each(differences) << at
+    })
+}
+
+/// As [`counts_avx2`].
+#[inline]
+#[target_feature(enable = "avx2,avx512f,avx512vl")]
+fn counts_avx512([a, b, c, d]: Group<'_>, keys: &[Key; GROUP]) -> __m512i {
+    let one = _mm512_set_epi64(ONE_ID, 0, ONE_ID, 0, ONE_ID, 0, ONE_ID, 0);
+    // SAFETY: four keys have 64 bytes.
+    let keys = unsafe { _mm512_loadu_si512(keys.as_ptr().cast()) };
+    let found = join(load_halves::<0>(a, b), load_halves::<0>(c, d));
+    _mm512_sub_epi64(_mm512_xor_si512(keys, found), one)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn join(low: __m256i, high: __m256i) -> __m512i {
+    _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high)
+}
+
+/// As [`differences_avx2`].
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl")]
+fn differences_avx512(counts: __m512i) -> u8 {
+    _mm512_test_epi64_mask(counts, _mm512_broadcast_i32x4(_mm_set_epi64x(NOT_COUNT, !0)))
 }
 
 /// Four at a time; of all their ids, those that count are moved together.
@@ -310,38 +411,42 @@ fn look_up_avx512(
     slots: &[u32],
     ids: &mut [u32],
 ) -> (usize, usize) {
-    let join = |low, high| _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high);
-    let one = _mm512_set_epi64(ONE_ID, 0, ONE_ID, 0, ONE_ID, 0, ONE_ID, 0);
-    let not_count = _mm512_broadcast_i32x4(_mm_set_epi64x(NOT_COUNT, !0));
     // The second id is there if the count, less one, is at least one, and so on.
     let index = |at: i32| at << (COUNT_SHIFT - u32::BITS);
     let indexes = _mm512_broadcast_i32x4(_mm_setr_epi32(index(0), index(1), index(2), index(3)));
+    let keys = &keys[..keys.len().min(with_space(ids))];
     let (mut done, mut count) = (0, 0);
-    for (keys, slots) in keys.as_chunks::<GROUP>().0.iter().zip(slots.as_chunks::<GROUP>().0) {
-        let [Some(a), Some(b), Some(c), Some(d)] = slots.map(|slot| entries.get(slot as usize))
-        else {
-            break;
-        };
-        let Some(space) = ids.get_mut(count..).and_then(<[u32]>::first_chunk_mut::<GROUP_IDS>)
-        else {
-            break;
-        };
-        // SAFETY: four keys have 64 bytes.
-        let keys = unsafe { _mm512_loadu_si512(keys.as_ptr().cast()) };
-        let found = join(load_halves::<0>(a, b), load_halves::<0>(c, d));
-        let counts = _mm512_sub_epi64(_mm512_xor_si512(keys, found), one);
-        if _mm512_test_epi64_mask(counts, not_count) != 0 {
-            break;
-        }
+    for (keys, slots) in keys.as_chunks().0.iter().zip(slots.as_chunks().0) {
+        let Some(group @ [a, b, c, d]) = entries_of(entries, slots) else { break };
+        let counts = counts_avx512(group, keys);
+        let differences = differences_avx512(counts);
         let is_there = _mm512_cmple_epu32_mask(indexes, _mm512_shuffle_epi32::<0xFF>(counts));
         let found = join(load_halves::<16>(a, b), load_halves::<16>(c, d));
-        // SAFETY: the space has 64 bytes.
-        unsafe {
+        let mut write = |is_there: u16| {
             let found = _mm512_maskz_compress_epi32(is_there, found);
-            _mm512_storeu_si512(space.as_mut_ptr().cast(), found);
+            // SAFETY: at most four ids were written for each key so far, so there is space for 16.
+            unsafe { _mm512_storeu_si512(ids.as_mut_ptr().add(count).cast(), found) };
+            count += is_there.count_ones() as usize;
+        };
+        if differences != 0 {
+            let first = before_first(differences);
+            write(is_there & ((1 << (MAX_INLINE_IDS * first)) - 1));
+            done += first;
+            break;
         }
-        count += is_there.count_ones() as usize;
+        write(is_there);
         done += GROUP;
     }
     (done, count)
+}
+
+#[inline]
+#[target_feature(enable = "avx2,avx512f,avx512vl")]
+fn find_missing_avx512(entries: &[Entry], keys: &[Key; 64], slots: &[u32; 64]) -> u64 {
+    let groups = keys.as_chunks().0.iter().zip(slots.as_chunks().0);
+    groups.zip((0..).step_by(GROUP)).fold(0, |missing, ((keys, slots), at)| {
+        let group = entries_of(entries, slots);
+        let differences = group.map_or(!0, |group| differences_avx512(counts_avx512(group, keys)));
+        missing | one_bit_each(differences) << at
+    })
 }
