@@ -242,6 +242,7 @@ impl Batch {
         let Pretokens { text, bounds, .. } = pretokens;
         let count = bounds.len() - 1;
         self.keys[count..][..GROUP].fill(NO_KEY);
+        self.slots[count..][..GROUP].fill(0);
         let mut out = Keys { keys: &mut self.keys, slots: &mut self.slots };
         let spans = Spans { text, bounds };
         tiers::make_keys::<HAS_SEGMENTS>(tier, &spans, cache.table.entries(), &mut out);
