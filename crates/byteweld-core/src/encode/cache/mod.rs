@@ -34,8 +34,8 @@ const LEAST_BITS: u32 = 4;
 /// A text has about one new pre-token for this many bytes.
 const BYTES_PER_NEW_PRETOKEN: usize = 32;
 
-/// At most half of the home slots should be taken.
-const SLOTS_PER_PRETOKEN: usize = 2;
+/// At most a third of the home slots should be taken: more, and too many entries are not at home.
+const SLOTS_PER_PRETOKEN: usize = 3;
 
 #[derive(Default)]
 pub(super) struct Cache {
