@@ -31,6 +31,9 @@ type Space = [MaybeUninit<u8>; SPACE];
 /// Bytes of the buffer that the beginning of a text is written to.
 const SCRATCH: usize = 4 << 10;
 
+/// Text is prefetched this far ahead: the processor itself does so only within a page.
+const PREFETCHED_BYTES: usize = 1 << 10;
+
 /// What is reserved for a text, relative to what it needs if it goes on as it begins.
 const MARGIN: f64 = 1.0625;
 
@@ -129,6 +132,7 @@ impl<U: Unit, T: WriteBlock> Work<T> for &mut Write<'_, U> {
         let mut rest = self.units;
         let mut at = 0;
         while let Some(space) = self.out[at..].first_chunk_mut::<SPACE>() {
+            cpu::prefetch(rest, PREFETCHED_BYTES / size_of::<U>());
             let Some((block, after)) = rest.split_first_chunk::<BLOCK>() else {
                 at += write_last(tier, rest, space);
                 rest = &[];
