@@ -190,7 +190,7 @@ fn many_ids<'a>(entry: &Entry, key: Key, length: usize, arena: &'a Arena) -> Opt
 
 /// The number of pre-tokens that are looked up at once: enough to overlap cache misses, few enough
 /// for the batch to stay in L1.
-pub(super) const MAX_BATCH: usize = 256;
+pub(super) const MAX_BATCH: usize = 512;
 
 /// Space for the ids of a batch; those of all entries of a batch always fit.
 pub(super) const MAX_IDS: usize = 2 * MAX_BATCH * MAX_INLINE_IDS;

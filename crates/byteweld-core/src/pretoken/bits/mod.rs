@@ -38,7 +38,7 @@ use tiers::{BLOCK, Simd};
 const MIN_BYTES: usize = 32;
 
 /// The number of ends after which a batch is full.
-const BATCH: usize = 192;
+const BATCH: usize = 448;
 
 /// Space for the ends of a batch: the last block may bring as many as it has bytes, and the scanner
 /// a few more.
