@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::scratch::Scratch;
-use super::{Allowed, Encoder};
+use super::{Allowed, Encoder, Sink};
 use crate::cut;
 use crate::error::Result;
 use crate::reserve::reserve;
@@ -77,7 +77,7 @@ impl Encoder {
     ) -> Result<Ragged> {
         let bytes: usize = texts.iter().map(|text| text.as_ref().len()).sum();
         let mut all = Ragged::default();
-        reserve(&mut all.ids, bytes / BYTES_PER_TOKEN)?;
+        Sink::reserve(&mut all.ids, bytes / BYTES_PER_TOKEN)?;
         reserve(&mut all.ends, texts.len())?;
         let threads = threads.get().min(bytes / MIN_BYTES_PER_THREAD);
         if threads <= 1 {

@@ -68,6 +68,7 @@ pub fn from_units<U: Unit>(units: &[U]) -> Result<Vec<u8>> {
     if reserve_exact(&mut out, expected).is_err() {
         reserve_exact(&mut out, written + max_length(&units[read..]) + SPACE)?;
     }
+    cpu::advise_huge_pages(out.spare_capacity_mut()); // if it is large
     out.spare_capacity_mut()[..written].copy_from_slice(&scratch[..written]);
     // SAFETY: these bytes were just copied, and `Write` had initialized them.
     unsafe { out.set_len(written) };
