@@ -119,6 +119,7 @@ impl<'e, S: Sink> Lookup<'e, S> {
         long: &[u16],
     ) -> Result<ControlFlow<()>> {
         let text = &self.text[base..];
+        let cut_points = self.encoder.cut_points();
         split.restart(bounds[0]);
         let mut first = 0;
         for at in long.iter().map(|&at| usize::from(at)) {
@@ -133,7 +134,6 @@ impl<'e, S: Sink> Lookup<'e, S> {
             let range = start as usize..end as usize;
             let mut flag = 0;
             if should_be_cut(&text[range.clone()]) {
-                let cut_points = self.encoder.cut_points();
                 let mut next = range.start;
                 while next < range.end {
                     if split.is_full() && self.encode_split(base, split)?.is_break() {

@@ -12,14 +12,12 @@ pub(super) struct Split {
     count: usize,
     long: [u16; MAX_BATCH],
     num_long: usize,
-    /// Space for cut points.
-    cuts: [usize; MAX_BATCH],
 }
 
 impl Default for Split {
     fn default() -> Self {
         let bounds = [0; MAX_BATCH + 1];
-        Self { bounds, count: 0, long: [0; MAX_BATCH], num_long: 0, cuts: [0; MAX_BATCH] }
+        Self { bounds, count: 0, long: [0; MAX_BATCH], num_long: 0 }
     }
 }
 
@@ -70,19 +68,25 @@ impl Split {
         self.bounds[self.count] = end;
     }
 
-    /// Adds the segments of a pre-token up to its last cut point, as many as there is space for.
-    /// Returns from where to go on: from the end of the pre-token if all are added.
+    /// Adds the segments of a pre-token up to its last cut point, as many as there is space for; it
+    /// must not be full. Returns from where to go on: from the end of the pre-token if all are added.
     pub(super) fn push_segments(
         &mut self,
         cut_points: &CutPoints,
         text: &[u8],
         pretoken: Range<usize>,
     ) -> usize {
-        let space = MAX_BATCH - self.count;
-        let (count, next) = cut_points.write(text, pretoken, &mut self.cuts[..space]);
-        for at in 0..count {
-            self.push(self.cuts[at] as u32 | SEGMENT_END);
-        }
-        next
+        let mut start = self.end() & !SEGMENT_END;
+        cut_points.visit(text, pretoken, |end, is_cut| {
+            // No branch depends on whether this is a cut point: it would be mispredicted.
+            let end = end as u32;
+            let is_long = end - start > MAX_KEY_BYTES as u32;
+            self.long[self.num_long] = self.count as u16;
+            self.num_long += usize::from(is_cut & is_long);
+            self.bounds[self.count + 1] = end | SEGMENT_END;
+            self.count += usize::from(is_cut);
+            start = if is_cut { end } else { start };
+            !self.is_full()
+        })
     }
 }

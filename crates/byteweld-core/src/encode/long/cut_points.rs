@@ -63,28 +63,32 @@ impl CutPoints {
         }
     }
 
-    /// Writes the cut points of `text[start..end]` after `from`, ascending, as many as there is space
-    /// for. Returns how many there are, and from where to go on: from `end` if all are written.
-    pub(crate) fn write(
+    /// Calls `visit` with the offsets between characters in a range of a text, ascending, and whether
+    /// they are cut points, until it returns `false`. Returns from where to go on.
+    #[inline(always)]
+    pub(crate) fn visit(
         &self,
         text: &[u8],
         range: Range<usize>,
-        out: &mut [usize],
-    ) -> (usize, usize) {
-        let (mut at, mut count) = (range.start, 0);
+        mut visit: impl FnMut(usize, bool) -> bool,
+    ) -> usize {
+        let mut at = range.start;
         while at + WINDOW <= range.end {
-            let Some(space) = out.get_mut(count) else { return (count, at) };
             let window = match text[at..].first_chunk() {
                 Some(bytes) => u64::from_le_bytes(*bytes) & WINDOW_MASK,
                 None => window_of(&text[at..at + WINDOW]),
             };
-            // No branch depends on whether this is a cut point: it would be mispredicted.
-            let is_cut = self.is_cut(window);
-            at += if is_lead(window as u8) { 3 } else { 1 };
-            *space = at;
-            count += usize::from(is_cut);
+            // A branch, since it is predictable: then the next window need not wait for this one.
+            if !is_lead(window as u8) {
+                at += 1;
+                continue;
+            }
+            at += 3;
+            if !visit(at, self.is_cut(window)) {
+                return at;
+            }
         }
-        (count, range.end)
+        range.end
     }
 
     /// Whether there is a cut point between a character of three bytes and the start of another, the

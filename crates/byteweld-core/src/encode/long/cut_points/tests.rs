@@ -8,7 +8,7 @@ fn cuts_of(tokens: &[&[u8]], text: &str) -> Vec<usize> {
     all_cuts(&CutPoints::new(&TokenTable::new(&tokens).unwrap()), text.as_bytes())
 }
 
-/// All cut points, however many are written at a time, and whatever is around the text.
+/// All cut points, however many are visited at a time, and whatever is around the text.
 fn all_cuts(cut_points: &CutPoints, text: &[u8]) -> Vec<usize> {
     let mut all = Vec::new();
     for (space, padding) in [(1, ""), (2, "x"), (100, "日本語日本語")] {
@@ -16,10 +16,12 @@ fn all_cuts(cut_points: &CutPoints, text: &[u8]) -> Vec<usize> {
         let (mut next, end) = (padding.len(), padding.len() + text.len());
         let mut cuts = Vec::new();
         while next < end {
-            let mut out = vec![0; space];
-            let (count, from) = cut_points.write(&padded, next..end, &mut out);
-            cuts.extend(out[..count].iter().map(|cut| cut - padding.len()));
-            next = from;
+            let mut visited = 0;
+            next = cut_points.visit(&padded, next..end, |offset, is_cut| {
+                cuts.extend(is_cut.then_some(offset - padding.len()));
+                visited += 1;
+                visited < space
+            });
         }
         all.push(cuts);
     }
