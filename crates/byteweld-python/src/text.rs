@@ -1,5 +1,6 @@
 //! Reads the bytes of a `str`, `bytes` or `bytearray`, without a copy where possible.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use byteweld_core::utf8;
@@ -19,7 +20,27 @@ pub(crate) enum Text {
     Str(PyBackedStr),
     Bytes(PyBackedBytes),
     /// A copy of a `bytearray`, or the UTF-8 of a `str` that Python does not store as UTF-8.
-    Made(Vec<u8>),
+    Made(Made),
+}
+
+/// Bytes whose memory serves again when they are dropped.
+pub(crate) struct Made(Vec<u8>);
+
+/// Memory of more bytes than this is freed.
+const MAX_KEPT_BYTES: usize = 1 << 16;
+
+thread_local! {
+    /// That of the last text.
+    static MADE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        if self.0.capacity() <= MAX_KEPT_BYTES {
+            // If the thread is ending, the memory is freed.
+            let _ = MADE.try_with(|kept| kept.set(std::mem::take(&mut self.0)));
+        }
+    }
 }
 
 impl AsRef<[u8]> for Text {
@@ -27,7 +48,7 @@ impl AsRef<[u8]> for Text {
         match self {
             Text::Str(text) => text.as_bytes(),
             Text::Bytes(bytes) => bytes,
-            Text::Made(bytes) => bytes,
+            Text::Made(Made(bytes)) => bytes,
         }
     }
 }
@@ -58,7 +79,7 @@ impl Text {
             // SAFETY: nothing else runs while the critical section (or the GIL) is held, so the
             // bytes neither change nor move.
             copy.extend_from_slice(unsafe { bytes.as_bytes() });
-            Ok(Text::Made(copy))
+            Ok(Text::Made(Made(copy)))
         })
     }
 
@@ -89,13 +110,15 @@ fn has_utf8(text: &Bound<'_, PyString>) -> bool {
     }
 }
 
-fn transcode(text: &Bound<'_, PyString>) -> PyResult<Vec<u8>> {
+fn transcode(text: &Bound<'_, PyString>) -> PyResult<Made> {
+    let mut made = Made(MADE.take());
     // SAFETY: a `str` does not change, and lives as long as `text`. The tests of all kinds of
     // strings check that its flags are laid out as expected.
-    let made = match unsafe { text.data() }? {
-        PyStringData::Ucs1(units) => utf8::from_units(units),
-        PyStringData::Ucs2(units) => utf8::from_units(units),
-        PyStringData::Ucs4(units) => utf8::from_units(units),
+    let result = match unsafe { text.data() }? {
+        PyStringData::Ucs1(units) => utf8::write_units(units, &mut made.0),
+        PyStringData::Ucs2(units) => utf8::write_units(units, &mut made.0),
+        PyStringData::Ucs4(units) => utf8::write_units(units, &mut made.0),
     };
-    made.map_err(|error| raise(text.py(), error))
+    result.map_err(|error| raise(text.py(), error))?;
+    Ok(made)
 }

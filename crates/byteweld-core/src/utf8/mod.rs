@@ -62,7 +62,7 @@ mod sealed {
 #[expect(unsafe_code, reason = "the output is not zeroed before it is written")]
 pub fn from_units<U: Unit>(units: &[U]) -> Result<Vec<u8>> {
     let mut scratch = [MaybeUninit::uninit(); SCRATCH];
-    let (mut read, written) = cpu::run(&mut Write { units, out: &mut scratch });
+    let (read, written) = cpu::run(&mut Write { units, out: &mut scratch });
     let mut out = Vec::new();
     let expected = expected_length(units.len(), read, written);
     if reserve_exact(&mut out, expected).is_err() {
@@ -72,6 +72,23 @@ pub fn from_units<U: Unit>(units: &[U]) -> Result<Vec<u8>> {
     out.spare_capacity_mut()[..written].copy_from_slice(&scratch[..written]);
     // SAFETY: these bytes were just copied, and `Write` had initialized them.
     unsafe { out.set_len(written) };
+    write_rest(units, read, &mut out)?;
+    Ok(out)
+}
+
+/// The same, in place of what `out` holds: its memory serves again.
+pub fn write_units<U: Unit>(units: &[U], out: &mut Vec<u8>) -> Result<()> {
+    if out.capacity() < SCRATCH {
+        *out = from_units(units)?;
+        return Ok(());
+    }
+    out.clear();
+    write_rest(units, 0, out)
+}
+
+/// Appends the UTF-8 of the units from `read` on.
+#[expect(unsafe_code, reason = "the output is not zeroed before it is written")]
+fn write_rest<U: Unit>(units: &[U], mut read: usize, out: &mut Vec<u8>) -> Result<()> {
     while read < units.len() {
         let mut rest = Write { units: &units[read..], out: out.spare_capacity_mut() };
         let (more_read, more_written) = cpu::run(&mut rest);
@@ -79,10 +96,10 @@ pub fn from_units<U: Unit>(units: &[U]) -> Result<Vec<u8>> {
         // SAFETY: `Write` has initialized these bytes.
         unsafe { out.set_len(out.len() + more_written) };
         if read < units.len() {
-            reserve_exact(&mut out, max_length(&units[read..]) + SPACE)?;
+            reserve_exact(out, max_length(&units[read..]) + SPACE)?;
         }
     }
-    Ok(out)
+    Ok(())
 }
 
 /// What to reserve for a text whose first `read` units became `written` bytes.

@@ -22,6 +22,13 @@ fn check<U: Unit + Debug>(units: &[U]) {
     let expected = plain(units);
     for tier in Tier::available() {
         let found = tier.force(|| from_units(units)).unwrap();
+        // Also where there is space for all, for a part, and for nothing.
+        for space in [0, SCRATCH, 4 * units.len() + 2 * SPACE] {
+            let mut again = Vec::with_capacity(space);
+            again.push(b'x');
+            tier.force(|| write_units(units, &mut again)).unwrap();
+            assert_eq!(again, found);
+        }
         assert!(found == expected, "{}: {units:X?} became {found:X?}", tier.name());
     }
 }
