@@ -117,6 +117,8 @@ def start(engine: Engine, definition: Definition, timeout: float) -> Outcome:
     environment = os.environ | {
         "RAYON_NUM_THREADS": threads,
         "OMP_NUM_THREADS": threads,
+        # Nobody uses numpy's BLAS, but its threads keep a CPU busy for a while after the import.
+        "OPENBLAS_NUM_THREADS": "1",
         "TOKENIZERS_PARALLELISM": "true" if definition.threads > 1 else "false",
         "PYTHONHASHSEED": "0",
         "PYTHONDONTWRITEBYTECODE": "",  # otherwise a clone would be compiled on every import

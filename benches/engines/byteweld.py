@@ -68,8 +68,6 @@ def encode(job):
 
 
 def array_out(job):
-    import numpy  # noqa: F401 (as in users' programs; its BLAS keeps a core busy for a moment)
-
     tokenizer = _load(job)
     one = tokenizer.encode_to_numpy
 
@@ -82,8 +80,6 @@ def array_out(job):
 
 
 def files_out(job):
-    import numpy  # noqa: F401 (see array_out)
-
     tokenizer = _load(job)
 
     def call(paths):
