@@ -39,7 +39,6 @@ impl<'e, S: Sink> Lookup<'e, S> {
         sink: &'e mut S,
         scratch: &'e mut Scratch,
     ) -> Self {
-        scratch.cache.prepare(text.len());
         let _ = scratch.batch.take_ids(); // after an error, some may be left
         Self { encoder, text, sink, scratch, done: 0 }
     }
@@ -205,6 +204,7 @@ impl<'e, S: Sink> Lookup<'e, S> {
     ) -> Result<ControlFlow<()>> {
         let pretokens = Pretokens { text: &self.text[base..], bounds, long };
         let Scratch { batch, cache, .. } = &mut *self.scratch;
+        cache.prepare();
         batch.make_keys::<HAS_SEGMENTS>(tier, cache, pretokens);
         let spans = Spans { base, bounds };
         let count = bounds.len() - 1;

@@ -16,7 +16,7 @@ impl Encoder {
         self.pool.with_scratch(|scratch| {
             let mut budget = Budget::new(Watch::default());
             let (mut bounds, mut total) = (Bounds::default(), 0);
-            scratch.cache.prepare(text.len());
+            scratch.cache.prepare();
             let mut each = |base: usize, bounds: &[u32]| {
                 let count = bounds.len() - 1;
                 total += count;

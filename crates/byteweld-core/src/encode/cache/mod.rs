@@ -3,7 +3,7 @@
 //! Text repeats its words, so most pre-tokens are found here in one cache line instead of being
 //! merged again. Long pre-tokens can be cached, too: a short one with few ids fits in an entry of the
 //! table, longer ones and more ids go to an arena. The table is small at first and grows between
-//! texts, up to a fixed size; then new entries replace old ones. Each thread has a cache of its own.
+//! batches, up to a fixed size; then new entries replace old ones. Each thread has a cache of its own.
 //!
 //! A lookup that misses L2 costs as much as ten that hit. So the keys of a batch are made, hashed and
 //! their slots prefetched first ([`Batch::make_keys`]), and then looked up ([`Batch::look_up`]).
@@ -31,9 +31,6 @@ const SIZES: [u32; 4] = [12, 14, 16, 18];
 /// What there is if there is not enough memory for more.
 const LEAST_BITS: u32 = 4;
 
-/// A text has about one new pre-token for this many bytes.
-const BYTES_PER_NEW_PRETOKEN: usize = 32;
-
 /// At most a third of the home slots should be taken: more, and too many entries are not at home.
 const SLOTS_PER_PRETOKEN: usize = 3;
 
@@ -59,11 +56,10 @@ impl Cache {
         self.inserted
     }
 
-    /// Makes space for the pre-tokens of a text, before the first lookup.
-    #[inline]
-    pub(super) fn prepare(&mut self, text_bytes: usize) {
-        let expected = (text_bytes / BYTES_PER_NEW_PRETOKEN).max(self.inserted);
-        let wanted = expected * SLOTS_PER_PRETOKEN;
+    /// Makes space for more pre-tokens. To be called before every batch: it moves entries.
+    #[inline(always)]
+    pub(super) fn prepare(&mut self) {
+        let wanted = self.inserted * SLOTS_PER_PRETOKEN;
         if wanted > self.table.capacity() || self.table.capacity() == 0 {
             self.grow(wanted);
         }

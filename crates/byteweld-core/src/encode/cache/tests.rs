@@ -32,9 +32,9 @@ fn look_up(batch: &mut Batch, cache: &mut Cache, pretokens: Pretokens<'_>, from:
     cpu::run(LookUp(batch, cache, pretokens, from))
 }
 
-fn prepared(bytes: usize) -> Cache {
+fn prepared() -> Cache {
     let mut cache = Cache::default();
-    cache.prepare(bytes);
+    cache.prepare();
     cache
 }
 
@@ -68,7 +68,7 @@ fn insert(cache: &mut Cache, pretoken: &[u8], ids: &[u32]) {
 
 #[test]
 fn pretokens_of_every_length_are_told_apart_even_by_nul_bytes() {
-    let mut cache = prepared(0);
+    let mut cache = prepared();
     let text = [0; 200];
     for length in 1..=100 {
         let ids: Vec<u32> = (0..length as u32).collect();
@@ -87,7 +87,7 @@ fn pretokens_of_every_length_are_told_apart_even_by_nul_bytes() {
 
 #[test]
 fn a_segment_is_not_a_pretoken_of_the_same_bytes() {
-    let mut cache = prepared(0);
+    let mut cache = prepared();
     let text = [7; 32];
     for length in [4, 20] {
         insert(&mut cache, &text[..length], &[1]);
@@ -100,7 +100,7 @@ fn a_segment_is_not_a_pretoken_of_the_same_bytes() {
 
 #[test]
 fn ids_that_need_all_bits_are_kept() {
-    let mut cache = prepared(0);
+    let mut cache = prepared();
     for (pretoken, count) in
         [("short", 4), ("short!", 5), ("longer than a key", 3), ("and even longer", 9)]
     {
@@ -112,7 +112,7 @@ fn ids_that_need_all_bits_are_kept() {
 
 #[test]
 fn a_full_cache_forgets_and_never_lies() {
-    let mut cache = prepared(0);
+    let mut cache = prepared();
     for number in 0..900_000u32 {
         let text = format!("{number:024}");
         for from in [0, 12] {
@@ -133,14 +133,14 @@ fn a_full_cache_forgets_and_never_lies() {
 
 #[test]
 fn growing_and_copying_keep_what_is_cached() {
-    let mut cache = prepared(0);
+    let mut cache = prepared();
     let texts: Vec<String> = (0..1000).map(|number| format!("{number}:{number:020}")).collect();
     for (number, text) in (0..).zip(&texts) {
         insert(&mut cache, text.as_bytes(), &[number]);
         insert(&mut cache, &text.as_bytes()[..5], &[number, 1, 2, 3, 4, 5]);
     }
     let small = cache.table.capacity();
-    cache.prepare(10 << 20);
+    cache.prepare();
     assert!(cache.table.capacity() > small);
     let mut copy = cache.copy();
     for cache in [&mut cache, &mut copy] {
@@ -152,7 +152,7 @@ fn growing_and_copying_keep_what_is_cached() {
 
 #[test]
 fn a_long_pretoken_with_the_key_of_another_is_not_taken_for_it() {
-    let mut cache = prepared(0);
+    let mut cache = prepared();
     let (one, other) = (&b"this one is long enough"[..], &b"that one is long enough"[..]);
     let key = PretokenKey::new(one, false);
     // As if both had the same hash.
@@ -169,7 +169,7 @@ fn a_long_pretoken_is_not_taken_for_one_that_starts_with_it() {
     let whole = [&start[..], b"bbbbbbbb", &zero[..]].concat();
     for ids in [&[1][..], &[1, 2, 3, 4, 5]] {
         for (one, other) in [(&start, &whole), (&whole, &start)] {
-            let mut cache = prepared(0);
+            let mut cache = prepared();
             insert(&mut cache, one, ids);
             assert_eq!(ids_at(&mut cache, one, 0..one.len(), 0), Some(ids.to_vec()));
             assert_eq!(ids_at(&mut cache, other, 0..other.len(), 0), None);
@@ -179,7 +179,7 @@ fn a_long_pretoken_is_not_taken_for_one_that_starts_with_it() {
 
 #[test]
 fn a_long_key_is_checked_again_after_entries_have_moved() {
-    let mut cache = prepared(0);
+    let mut cache = prepared();
     let (one, other) = (&b"this one is long enough"[..], &b"that one is long enough"[..]);
     let key = PretokenKey::new(one, false);
     // As if both had the same hash.
@@ -198,7 +198,7 @@ fn a_long_key_is_checked_again_after_entries_have_moved() {
 
 #[test]
 fn pretokens_with_the_same_home_are_found_in_turns() {
-    let mut cache = prepared(0);
+    let mut cache = prepared();
     let home_of = |pretoken: &[u8]| {
         key::slot_of(PretokenKey::new(pretoken, false).key, cache.table.entries().1)
     };
@@ -229,7 +229,7 @@ fn pretokens_with_the_same_home_are_found_in_turns() {
 
 #[test]
 fn every_tier_makes_the_same_keys() {
-    let cache = prepared(0);
+    let cache = prepared();
     let text: Vec<u8> = (0..3000u32).map(|at| ((at * at) >> 3) as u8).collect();
     for round in 0..200u32 {
         let mut bounds = vec![round];
@@ -358,7 +358,7 @@ fn an_entry_that_makes_way_is_not_taken_for_that_of_another_pretoken() {
         pretoken.extend_from_slice(&crate::hash::MULTIPLIER.to_le_bytes());
         pretoken
     };
-    let mut cache = prepared(0);
+    let mut cache = prepared();
     let home_of =
         |pretoken: &[u8]| key::slot_of(key::key_of(pretoken, false), cache.table.entries().1);
     let length = (24..).find(|&length| home_of(&alike(b'a', length)) % 2 == 0).unwrap();
@@ -388,7 +388,7 @@ fn an_entry_that_makes_way_is_not_taken_for_that_of_another_pretoken() {
 
 #[test]
 fn two_entries_of_one_pretoken_are_not_swapped_forever() {
-    let mut cache = prepared(0);
+    let mut cache = prepared();
     let text = b"twice";
     // Both with ids in the arena, of which the batch has no space for.
     let ids: Vec<u32> = (0..MAX_IDS as u32 + 1).collect();

@@ -5,14 +5,14 @@ use crate::encode::cache::PretokenKey;
 
 /// Adds many pre-tokens to the cache of a scratch.
 fn fill(scratch: &mut Scratch) {
-    scratch.cache.prepare(1 << 20);
+    scratch.cache.prepare();
     for number in 0..MIN_COPIED as u32 {
         scratch.cache.insert(PretokenKey::new(format!("{number}").as_bytes(), false), &[number]);
     }
 }
 
 fn knows(scratch: &mut Scratch) -> bool {
-    scratch.cache.prepare(0);
+    scratch.cache.prepare();
     scratch.cache.contains(PretokenKey::new(b"17", false))
 }
 
