@@ -118,7 +118,7 @@ impl<'e, S: Sink> Lookup<'e, S> {
         long: &[u16],
     ) -> Result<ControlFlow<()>> {
         let text = &self.text[base..];
-        let cut_points = self.encoder.cut_points();
+        let mut cut_points = None; // made on first use
         split.restart(bounds[0]);
         let mut first = 0;
         for at in long.iter().map(|&at| usize::from(at)) {
@@ -133,12 +133,13 @@ impl<'e, S: Sink> Lookup<'e, S> {
             let range = start as usize..end as usize;
             let mut flag = 0;
             if should_be_cut(&text[range.clone()]) {
+                let cut_points = cut_points.get_or_insert_with(|| self.encoder.cut_points());
                 let mut next = range.start;
                 while next < range.end {
                     if split.is_full() && self.encode_split(base, split)?.is_break() {
                         return Ok(ControlFlow::Break(()));
                     }
-                    next = split.push_segments(&cut_points, text, next..range.end);
+                    next = split.push_segments(cut_points, text, next..range.end);
                 }
                 let is_whole = split.end() & !SEGMENT_END == start;
                 flag = if is_whole { 0 } else { SEGMENT_END };
