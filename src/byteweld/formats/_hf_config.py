@@ -1,7 +1,7 @@
 """The roles in `tokenizer_config.json`, the file beside tokenizer.json that transformers reads.
 
-Only the keys `bos_token`, `eos_token`, `pad_token` and `unk_token` are read or written; writing
-preserves the other keys of an existing file. A role is the text of a token, an object with the text
+Only the keys `bos_token`, `eos_token`, `pad_token` and `unk_token` are read or written. Writing
+gives them the roles of the vocabulary, all four, and preserves the other keys of a file. A role is the text of a token, an object with the text
 as `content`, or null for no token.
 
 Reading ignores a config that is not valid, and roles of any other type: no config can make a valid
@@ -32,26 +32,32 @@ def read_roles(path: Path) -> dict[str, str | None]:
 
 
 def has_conflict(path: Path, roles: Mapping[str, str | None]) -> bool:
-    """Whether a config gives one of these roles a different text."""
+    """Whether a config declares a role whose text is not that of the vocabulary."""
     found = _roles_in(_read(path), path)
-    return any(found.get(role) not in (None, text) for role, text in roles.items())
+    return any(text not in (None, roles.get(role)) for role, text in found.items())
 
 
 def merge_roles(path: Path, roles: Mapping[str, str | None], *, overwrite: bool) -> bytes | None:
-    """Return the content of a config with these roles added; None if it has them already."""
+    """Return the content of a config with exactly these roles; None if it needs no change.
+
+    A role that only the old content has becomes null: transformers would add its token to the
+    vocabulary.
+    """
     config = _read(path)
     found = _roles_in(config, path)
-    if config and all(role in found and found[role] == text for role, text in roles.items()):
-        return None
-    for role, text in roles.items():
-        key, old = _KEYS[role], found.get(role)
-        if not overwrite and old not in (None, text):
+    is_changed = False
+    for role, key in _KEYS.items():
+        text, old = roles.get(role), found.get(role)
+        if old not in (None, text) and not overwrite:
             raise FileExistsError(
                 f"{path} has the {key} {old!r}, and the vocabulary has {text!r}; "
                 "pass overwrite=True (--force) to replace it"
             )
-        if role not in found or old != text:
+        if text != old or (role in roles and role not in found):
             config[key] = text
+            is_changed = True
+    if not is_changed:
+        return None
     if not path.exists():
         config["tokenizer_class"] = (
             "PreTrainedTokenizerFast"  # without it, transformers 4 finds no class

@@ -296,7 +296,9 @@ def save(
 
 
 def _config_path(vocab: Vocabulary, path: Path) -> Path | None:
-    return config_path(path) if vocab.roles else None
+    """Return the config that must have the roles of a vocabulary, if one must."""
+    config = config_path(path)
+    return config if config is not None and (vocab.roles or config.is_file()) else None
 
 
 class _Parts(NamedTuple):

@@ -126,6 +126,35 @@ def test_a_role_that_differs_is_replaced_only_with_overwrite(main: Path, config:
     assert (found["eos_token"], found["other"]) == ("</s>", 1)
 
 
+@pytest.mark.parametrize("roles", [None, {"eos": 257}])
+def test_a_role_that_the_vocabulary_no_longer_has_becomes_null(
+    main: Path, config: Path, roles: dict[str, int] | None
+) -> None:
+    formats.save(vocabulary(ROLES), main)
+    others = {"chat_template": "{{ x }}", "sep_token": "<sep>"}
+    put(config, json.loads(config.read_bytes()) | others)
+    vocab = vocabulary(roles)
+    assert formats.files(vocab, main) == [main, config]
+    main.unlink()
+    with pytest.raises(FileExistsError, match=r"has the bos_token '<s>', .* has None; pass"):
+        formats.save(vocab, main)
+    formats.save(vocab, main, overwrite=True)
+    found = json.loads(config.read_bytes())
+    assert [found[f"{role}_token"] for role in ROLES] == [None, "</s>" if roles else None, None]
+    assert {key: found[key] for key in others} == others
+    assert formats.load(main) == vocab
+
+
+def test_training_again_leaves_no_role_of_the_first_training(main: Path, config: Path) -> None:
+    text = ["low lower lowest"]
+    byteweld.train(documents=text, vocab_size=262, bos="<s>").save(main)
+    again = byteweld.train(documents=text, vocab_size=262)
+    again.save(main, overwrite=True)
+    assert json.loads(config.read_bytes())["bos_token"] is None
+    again.save(main, overwrite=True)  # a config that says nothing of ours stays as it is
+    assert byteweld.load(main) == again
+
+
 def test_a_stale_sidecar_is_removed_only_with_overwrite(main: Path) -> None:
     sidecar = sidecar_path(main)
     sidecar.write_bytes(b"mine")
@@ -296,3 +325,14 @@ def test_transformers_shows_the_roles(main: Path, monkeypatch: pytest.MonkeyPatc
         assert ids == ours.encode(text, allowed_special="all")
     theirs.save_pretrained(str(main.parent))
     assert dict(formats.load(main).roles) == ROLES
+
+
+def test_transformers_adds_no_token_that_the_vocabulary_no_longer_has(
+    main: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(os.environ, "HF_HUB_OFFLINE", "1")
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    formats.save(vocabulary(ROLES), main)
+    formats.save(Vocabulary(BYTES, pattern="gpt2"), main, overwrite=True)
+    theirs = transformers.AutoTokenizer.from_pretrained(str(main.parent))
+    assert (theirs.bos_token_id, len(theirs)) == (None, 256)
