@@ -47,7 +47,7 @@ def main() -> int:
     parser.add_argument("--record", action="store_true", help="append to benches/record")
     arguments = parser.parse_args()
     import byteweld
-    from byteweld.engines.ray import RayEngine
+    from byteweld.jobs.ray import RayRunner
 
     files = sorted(arguments.mixed.glob("*.txt"))
     size = sum(file.stat().st_size for file in files)
@@ -59,28 +59,28 @@ def main() -> int:
     lines = []
     is_right = True
     started = time.perf_counter()
-    with RayEngine() as engine, tempfile.TemporaryDirectory(dir=HERE / ".cache") as made:
+    with RayRunner() as runner, tempfile.TemporaryDirectory(dir=HERE / ".cache") as made:
         start_up = time.perf_counter() - started
         out = Path(made)
         jobs = _jobs(byteweld, files, tok, out)
-        first = {name: _run(job, engine, out) for name, job in jobs.items()}
+        first = {name: _run(job, runner, out) for name, job in jobs.items()}
         for name, job in jobs.items():
             here: list[Run] = []
             there: list[Run] = []
             for _ in range(arguments.repeat):
                 here.append(_run(job, None, out))
-                there.append(_run(job, engine, out))
+                there.append(_run(job, runner, out))
             is_right &= {run.digest for run in here} == {
                 run.digest for run in (*there, first[name])
             }
             for where, runs in (("local", here), ("ray", there), ("ray, first", [first[name]])):
                 lines += [
-                    {"job": name, "engine": where, "bytes": size, **run._asdict()} for run in runs
+                    {"job": name, "runner": where, "bytes": size, **run._asdict()} for run in runs
                 ]
             _show(name, size, here, there, first[name])
-        per_task = _per_task(engine)
-        lines.append({"job": "empty task", "engine": "ray", "tasks": _TASKS, "wall": per_task})
-        lines.append({"job": "start Ray", "engine": "ray", "wall": start_up})
+        per_task = _per_task(runner)
+        lines.append({"job": "empty task", "runner": "ray", "tasks": _TASKS, "wall": per_task})
+        lines.append({"job": "start Ray", "runner": "ray", "wall": start_up})
     print(f"start of Ray {start_up:.1f} s; an empty task {per_task * 1e3:.2f} ms")
     print("results identical" if is_right else "WRONG: results differ")
     _keep([{**line, "ok": is_right} for line in lines], "cluster", record=arguments.record)
@@ -134,11 +134,11 @@ class _Timed(NamedTuple):
 
 def _tasks(byteweld: Any, files: list[Path], tok: Any) -> list[dict[str, Any]]:
     """Run counting and tokenizing with two sizes of slices, and return a line for each task."""
-    from byteweld.engines.ray import RayEngine
+    from byteweld.jobs.ray import RayRunner
 
     lines: list[dict[str, Any]] = []
 
-    class TimingEngine(RayEngine):
+    class TimingRunner(RayRunner):
         def _run(self, function: Any, items: Any) -> Iterator[Any]:
             stage = _STAGES.get(type(function).__name__)
             pairs = [(item, 0 if stage is None else _size(stage, function, item)) for item in items]
@@ -148,15 +148,15 @@ def _tasks(byteweld: Any, files: list[Path], tok: Any) -> list[dict[str, Any]]:
                     continue
                 if stage is not None:
                     facts = {"stage": stage, "bytes": found.bytes, "seconds": found.seconds}
-                    lines.append({**facts, "engine": "ray", "threads": 1, "worker": found.worker})
+                    lines.append({**facts, "runner": "ray", "threads": 1, "worker": found.worker})
                 yield found.result
 
     for slice_bytes in (32 << 20, 128 << 20):
         with tempfile.TemporaryDirectory(dir=HERE / ".cache") as made:
-            with TimingEngine(slice_bytes=slice_bytes) as engine:
+            with TimingRunner(slice_bytes=slice_bytes) as runner:
                 for name, job in _jobs(byteweld, files, tok, Path(made)).items():
                     if name != "tokenize, shuffled":
-                        job(engine)
+                        job(runner)
     for stage in ("count", "reduce", "encode", "write"):
         some = [line for line in lines if line["stage"] == stage]
         rate = sum(line["bytes"] for line in some) / sum(line["seconds"] for line in some) / 1e6
@@ -165,40 +165,40 @@ def _tasks(byteweld: Any, files: list[Path], tok: Any) -> list[dict[str, Any]]:
 
 
 def _jobs(byteweld: Any, files: list[Path], tok: Any, out: Path) -> dict[str, Callable[..., Any]]:
-    def count(engine: Any) -> None:
+    def count(runner: Any) -> None:
         from byteweld.corpus import open_corpus
-        from byteweld.distributed.counting import counted, publish
+        from byteweld.jobs.counting import counted, publish
 
         recipe = byteweld.RECIPES["modern"]
-        if engine is None:
+        if runner is None:
             byteweld.count(files).save(out / "counts")
             return
-        with counted(engine, open_corpus(files), recipe, near=out / "counts") as work:
+        with counted(runner, open_corpus(files), recipe, near=out / "counts") as work:
             publish(work, out / "counts", overwrite=False)
 
-    def tokenize(engine: Any, **options: Any) -> None:
+    def tokenize(runner: Any, **options: Any) -> None:
         byteweld.tokenize(
             files,
             tok,
             out=out / "data",
             separator=SEPARATOR,
-            engine="local" if engine is None else engine,
+            runner="local" if runner is None else runner,
             **options,
         )
 
-    def plain(engine: Any) -> None:
-        tokenize(engine, shard_tokens=50_000_000)
+    def plain(runner: Any) -> None:
+        tokenize(runner, shard_tokens=50_000_000)
 
-    def shuffled(engine: Any) -> None:
-        tokenize(engine, shard_tokens=50_000_000, shuffle=True, validation=0.01)
+    def shuffled(runner: Any) -> None:
+        tokenize(runner, shard_tokens=50_000_000, shuffle=True, validation=0.01)
 
     return {"count": count, "tokenize": plain, "tokenize, shuffled": shuffled}
 
 
-def _run(job: Callable[..., Any], engine: Any, out: Path) -> Run:
+def _run(job: Callable[..., Any], runner: Any, out: Path) -> Run:
     before = _cpu_seconds()
     started = time.perf_counter()
-    job(engine)
+    job(runner)
     wall = time.perf_counter() - started
     cpu = _cpu_seconds() - before
     digest = hashlib.sha256()
@@ -232,10 +232,10 @@ def _cpu_seconds() -> float:
         ours |= more
 
 
-def _per_task(engine: Any) -> float:
-    list(engine.map_unordered(_nothing, range(100)))
+def _per_task(runner: Any) -> float:
+    list(runner.map_unordered(_nothing, range(100)))
     started = time.perf_counter()
-    assert len(list(engine.map_unordered(_nothing, range(_TASKS)))) == _TASKS
+    assert len(list(runner.map_unordered(_nothing, range(_TASKS)))) == _TASKS
     return (time.perf_counter() - started) / _TASKS
 
 

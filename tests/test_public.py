@@ -92,8 +92,8 @@ def is_documented(member: object) -> bool:
 # Public names outside of `byteweld.__all__` that have examples, too.
 OTHERS = {
     "byteweld.corpus": ("find_chunk_boundaries", "open_corpus"),
-    "byteweld.engines": ("Engine", "LocalEngine", "RankEngine", "open_engine"),
-    "byteweld.engines.ray": ("RayEngine",),
+    "byteweld.jobs": ("Runner", "LocalRunner", "RankRunner", "open_runner"),
+    "byteweld.jobs.ray": ("RayRunner",),
     "byteweld.reference": importlib.import_module("byteweld.reference").__all__,
     "byteweld.tiktoken": importlib.import_module("byteweld.tiktoken").__all__,
 }
@@ -107,7 +107,7 @@ SKIPPED = {
     "byteweld.get_encoding": RANK_FILE,
     "byteweld.tiktoken.encoding_for_model": RANK_FILE,
     "byteweld.tiktoken.get_encoding": RANK_FILE,
-    "byteweld.engines.ray.RayEngine": "needs a Ray cluster and an object store",
+    "byteweld.jobs.ray.RayRunner": "needs a Ray cluster and an object store",
 }
 
 

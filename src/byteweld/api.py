@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from byteweld.corpus import Corpus, ReadingOptions
 from byteweld.counts import Counts, Memory
-from byteweld.engines import Engine, open_engine
+from byteweld.jobs import Runner, open_runner
 from byteweld.recipes import Recipe, find_recipe
 from byteweld.sources import Document, Path_, Source, Sources, open_sources
 from byteweld.tokenizer import Specials, Tokenizer
@@ -40,7 +40,7 @@ def train(
     prune: int | None = None,
     num_threads: int | None = None,
     memory: Memory | None = None,
-    engine: str | Engine = "local",
+    runner: str | Runner = "local",
     progress: Callable[[TrainingEvent], object] | None = None,
     **options: Any,
 ) -> Tokenizer:
@@ -67,9 +67,9 @@ def train(
         num_threads: default: one per processor. The result does not depend on it.
         memory: a budget for the whole process, such as "2GB" (a number is bytes). Counts that do
             not fit go to disk; training that may not fit is refused. The result does not
-            depend on it. On an engine, it is also the budget of each task.
-        engine: what counts the files: "local", "ray", or an Engine such as
-            `byteweld.engines.ray.RayEngine(address=...)`; merges are learned here. The result does
+            depend on it. On a runner, it is also the budget of each task.
+        runner: what counts the files: "local", "ray", or a Runner such as
+            `byteweld.jobs.ray.RayRunner(address=...)`; merges are learned here. The result does
             not depend on it.
         progress: called with TrainingEvents: count (bytes read), start, merge (every 100),
             complete.
@@ -108,7 +108,7 @@ def train(
     reading = _take_reading(options)
     roles = {"bos": bos, "eos": eos, "pad": pad, "unk": unk}
     chosen = choose_recipe(recipe, start, roles, options)
-    with _engine(engine, None) as running:
+    with _runner(runner, None) as running:
         result = run(
             _open(source, documents, chosen, reading, without=checkpoint),
             vocab_size,
@@ -118,7 +118,7 @@ def train(
             prune=prune,
             num_threads=num_threads,
             memory=memory,
-            engine=running,
+            runner=running,
             progress=progress,
         )
     return Tokenizer._trained(result.vocab, result.training)
@@ -161,7 +161,7 @@ def count(
     prune: int | None = None,
     num_threads: int | None = None,
     memory: Memory | None = None,
-    engine: str | Engine = "local",
+    runner: str | Runner = "local",
     progress: Callable[[int], object] | None = None,
     **options: Any,
 ) -> Counts:
@@ -177,7 +177,7 @@ def count(
         prune: leave out pre-tokens that occur less often than this; see `Counts.prune`.
         num_threads: default: one per processor. The result does not depend on it.
         memory: as in `train`.
-        engine: as in `train`.
+        runner: as in `train`.
         progress: called with the number of bytes read so far.
         **options: as in `train`.
 
@@ -191,14 +191,14 @@ def count(
     """
     reading = _take_reading(options)
     chosen = find_recipe(recipe).replace(**options)
-    with _engine(engine, num_threads) as running:
+    with _runner(runner, num_threads) as running:
         counts = (
             _open(source, documents, chosen, reading)
             .count(
                 chosen,
                 num_threads=num_threads,
                 memory=memory,
-                engine=running,
+                runner=running,
                 progress=None if progress is None else lambda done, total: progress(done),
             )
             .counts
@@ -215,7 +215,7 @@ def tokenize(
     documents: Iterable[Document] | None = None,
     overwrite: bool = False,
     num_threads: int | None = None,
-    engine: str | Engine = "local",
+    runner: str | Runner = "local",
     progress: Callable[[Progress], object] | None = None,
     **options: Any,
 ) -> Manifest:
@@ -228,13 +228,13 @@ def tokenize(
     Args:
         source: as in `train`.
         tokenizer: what encodes the documents.
-        out: the folder of the dataset; new, empty, or of an earlier run. On an engine, it may be a
+        out: the folder of the dataset; new, empty, or of an earlier run. On a runner, it may be a
             URL of fsspec.
         format: the layout of the files; one of `byteweld.DATASET_FORMATS`.
         documents: strings or bytes to encode, alone or together with `source`.
         overwrite: start over if the folder holds a dataset.
         num_threads: default: one per processor. The result does not depend on it.
-        engine: what encodes the files and writes the shards, as in `train`. The result does not
+        runner: what encodes the files and writes the shards, as in `train`. The result does not
             depend on it.
         progress: called with `byteweld.dataset.run.Progress` now and then.
         **options: how files are read (as in `train`), and what is written: `eot`, `eot_token`,
@@ -270,7 +270,7 @@ def tokenize(
         )
     plan = Options(format=format, **options).complete(tokenizer)
     sources = _open(source, documents, None, reading, without=out)
-    with _engine(engine, num_threads) as running:
+    with _runner(runner, num_threads) as running:
         if running is not None:
             from byteweld.dataset.distributed import run_on
 
@@ -304,7 +304,7 @@ def compare(
     disallowed_special: Specials = "all",
     num_threads: int | None = None,
     progress: Callable[[int], object] | None = None,
-    engine: str | Engine | None = None,
+    runner: str | Runner | None = None,
     **reading: Unpack[ReadingOptions],
 ) -> Comparison:
     """Encode a corpus with two tokenizers and compare: ids, first differences, cost, speed.
@@ -319,7 +319,7 @@ def compare(
         disallowed_special: as in `encode`.
         num_threads: default: one per processor.
         progress: called with the number of bytes compared so far.
-        engine: "ray", or an Engine: files are compared in its tasks, with the same result.
+        runner: "ray", or a Runner: files are compared in its tasks, with the same result.
         **reading: how files are read, as in `train`.
 
     Examples:
@@ -336,9 +336,9 @@ def compare(
 
     _check_tokenizers(first, second)
     sources = _open(corpus, documents, None, reading)
-    with _engine(engine, num_threads) as running:
+    with _runner(runner, num_threads) as running:
         if running is not None:
-            from byteweld.distributed.comparing import compare_corpus
+            from byteweld.jobs.comparing import compare_corpus
 
             return compare_corpus(
                 running,
@@ -409,23 +409,23 @@ def _check_tokenizers(*given: Tokenizer) -> None:
             raise TypeError(f"expected a Tokenizer, found {type(tok).__name__}")
 
 
-def _engine(
-    engine: str | Engine | None, num_threads: int | None
-) -> contextlib.AbstractContextManager[Engine | None]:
+def _runner(
+    runner: str | Runner | None, num_threads: int | None
+) -> contextlib.AbstractContextManager[Runner | None]:
     """Return what runs tasks, to be used in a `with` statement; it is None for none."""
-    if engine is None or engine == "local":
+    if runner is None or runner == "local":
         return contextlib.nullcontext(None)
     if num_threads is not None:
         raise ValueError(
-            f"num_threads is {num_threads}, but the tasks of an engine have threads of their own, "
+            f"num_threads is {num_threads}, but the tasks of a runner have threads of their own, "
             "such as cpus_per_task of Ray's; leave it out"
         )
-    return open_engine(engine)
+    return open_runner(runner)
 
 
 def _only_files(sources: Sources) -> Corpus:
     if sources.corpus is None or sources.documents is not None or sources.tables:
-        raise TypeError("only files can be divided among tasks; pass paths, or leave engine out")
+        raise TypeError("only files can be divided among tasks; pass paths, or leave runner out")
     return sources.corpus
 
 

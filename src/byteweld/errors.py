@@ -12,7 +12,7 @@ ByteweldError
 ├── UnknownIdError (KeyError)       an id is not in the vocabulary; has .id
 │   └── IdRangeError (OverflowError)  no vocabulary can have it: negative, or too large
 ├── FetchError (OSError)            a vocabulary cannot be downloaded
-├── TaskError (RuntimeError)        tasks of an engine failed; has .failures
+├── TaskError (RuntimeError)        tasks of a runner failed; has .failures
 └── NativeError (RuntimeError)      a bug in byteweld; please report it
 
 Missing files stay FileNotFoundError; wrong types stay TypeError.
@@ -266,17 +266,17 @@ class FetchError(ByteweldError, OSError):
 
 
 class TaskError(ByteweldError, RuntimeError):
-    """Tasks of an engine failed.
+    """Tasks of a runner failed.
 
     Attributes:
         failures: the item and the cause of each, as text.
 
     Examples:
         >>> import byteweld
-        >>> from byteweld.engines import LocalEngine
+        >>> from byteweld.jobs import LocalRunner
         >>> try:
-        ...     with LocalEngine(max_failures=10) as engine:
-        ...         list(engine.map_unordered(int, ["1", "two", "3"]))
+        ...     with LocalRunner(max_failures=10) as runner:
+        ...         list(runner.map_unordered(int, ["1", "two", "3"]))
         ... except byteweld.TaskError as error:
         ...     print(error)
         two: invalid literal for int() with base 10: 'two'

@@ -22,8 +22,8 @@ from byteweld.corpus import (
     whole_file,
 )
 from byteweld.counts import Counts, Memory, count_corpus, same_pattern
-from byteweld.distributed.counting import counted, load_final
-from byteweld.engines import Engine
+from byteweld.jobs import Runner
+from byteweld.jobs.counting import counted, load_final
 from byteweld.recipes import Recipe
 
 Path_ = str | os.PathLike[str]
@@ -56,22 +56,22 @@ class Sources:
         *,
         num_threads: int | None = None,
         memory: Memory | None = None,
-        engine: Engine | None = None,
+        runner: Runner | None = None,
         near: Path_ | None = None,
         progress: Callable[[int, int | None], object] | None = None,
     ) -> Counted:
         """Count all pre-tokens; `progress` is called with the bytes read and the total or None.
 
-        With an engine, files are counted in its tasks, which share a folder next to `near`.
+        With a runner, files are counted in its tasks, which share a folder next to `near`.
         """
         started = time.perf_counter()
         resources: dict[str, Any] = {"num_threads": num_threads, "memory": memory}
         tables: list[Counts] = []
         files = None if self.corpus is None else self.corpus.files
         file_bytes = self.corpus.total_bytes if self.corpus and files else None
-        if engine is not None and self.corpus is not None:
+        if runner is not None and self.corpus is not None:
             with counted(
-                engine, self.corpus, recipe, near=near, memory=memory, progress=progress
+                runner, self.corpus, recipe, near=near, memory=memory, progress=progress
             ) as work:
                 tables.append(load_final(work, memory))
         elif self.corpus is not None:

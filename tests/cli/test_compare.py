@@ -8,7 +8,7 @@ import re
 import pytest
 
 import byteweld
-from byteweld.cli import _engine
+from byteweld.cli import _runner
 from tests.helpers.sliced import MixedUp
 
 ANSWER = """\
@@ -246,20 +246,20 @@ def test_the_speed_is_reported_for_long_enough_runs(saved, tiny, corpus):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_in_tasks_the_output_is_the_same(run, saved, smaller, tmp_path, monkeypatch, seed):
-    def open_engine(name, **options):
+    def open_runner(name, **options):
         return MixedUp(seed, window=50, num_threads=1, **options)
 
-    monkeypatch.setattr(_engine, "open_engine", open_engine)
+    monkeypatch.setattr(_runner, "open_runner", open_runner)
     (tmp_path / "a.txt").write_text("Вот lower\n" * 9 + "newest 12\n" * 9)
     (tmp_path / "b.jsonl").write_text('{"text": "low"}\n{broken\n{"text": "lowest"}\n' * 3)
     line = ("compare", "tokenizer.json", "smaller.json", "b.jsonl", "a.txt", "b.jsonl", "--lines",
             "--on-error", "skip", "--differences", "7")  # fmt: skip
-    here, there = run(*line), run(*line, "--engine", "ray", "--slice", "25B")
+    here, there = run(*line), run(*line, "--runner", "ray", "--slice", "25B")
     assert here.err == "skipped 6 documents\n"
     assert there == here
     here, there = (
         json.loads(run(*line, "--json", *options).out)
-        for options in ((), ("--engine", "ray", "--slice", "25B"))
+        for options in ((), ("--runner", "ray", "--slice", "25B"))
     )
     for report in (here, there):
         for tokenizer in report["tokenizers"]:
@@ -270,9 +270,9 @@ def test_in_tasks_the_output_is_the_same(run, saved, smaller, tmp_path, monkeypa
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--engine", "ray", "--threads", "2"), "--threads has no effect with --engine ray"),
-        (("--engine", "ray", "-"), "standard input (-) cannot be divided among tasks"),
-        (("--address", "auto"), "--address has no effect without --engine ray"),
+        (("--runner", "ray", "--threads", "2"), "--threads has no effect with --runner ray"),
+        (("--runner", "ray", "-"), "standard input (-) cannot be divided among tasks"),
+        (("--address", "auto"), "--address has no effect without --runner ray"),
     ],
 )
 def test_what_cannot_be_in_tasks_is_refused(run, saved, corpus, options, message):

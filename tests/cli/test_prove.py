@@ -18,7 +18,7 @@ import pytest
 
 import byteweld
 from byteweld import peers, proof
-from byteweld.cli import _engine
+from byteweld.cli import _runner
 from tests.helpers.sliced import MixedUp
 
 tiktoken = pytest.importorskip("tiktoken", reason="the real tiktoken is not installed")
@@ -568,16 +568,16 @@ def test_a_file_that_changes_during_the_proof_has_no_digest(
 
 @pytest.fixture
 def tasks(monkeypatch):
-    """An engine in the place of Ray: small slices, mixed up, everything pickled."""
+    """A runner in the place of Ray: small slices, mixed up, everything pickled."""
     opened = []
 
     def install(seed, **options):
-        def open_engine(name, **given):
+        def open_runner(name, **given):
             assert name == "ray"
             opened.append(MixedUp(seed, window=50, num_threads=1, **options, **given))
             return opened[-1]
 
-        monkeypatch.setattr(_engine, "open_engine", open_engine)
+        monkeypatch.setattr(_runner, "open_runner", open_runner)
         return opened
 
     return install
@@ -585,7 +585,7 @@ def tasks(monkeypatch):
 
 def without_times(report):
     """A report in JSON without times, and without what says where it ran."""
-    given = ("elapsed_seconds", "seconds", "date", "command", "engine", "threads")
+    given = ("elapsed_seconds", "seconds", "date", "command", "runner", "threads")
     return {name: value for name, value in report.items() if name not in given}
 
 
@@ -599,13 +599,13 @@ def test_in_tasks_the_output_is_the_same(run, saved, tasks, tmp_path, seed, skip
     (folder / "c.txt.gz").write_bytes(gzip.compress(b"lowest\n"))
     line = ("prove", "tokenizer.json", "texts", "texts/a.jsonl", "--lines", *skip)
     tasks(seed)
-    ray = ("--engine", "ray", "--slice", "40B")
+    ray = ("--runner", "ray", "--slice", "40B")
     here, there = run(*line), run(*line, *ray)
     assert without_rates(there.text) == without_rates(here.text)
     assert (there.code, there.err) == (here.code, here.err) == (0 if skip else 2, here.err)
     here, there = run(*line, "--json"), run(*line, "--json", *ray)
     report = json.loads(there.out)
-    assert (report["engine"], report["threads"]) == ("ray", 1)
+    assert (report["runner"], report["threads"]) == ("ray", 1)
     assert without_times(report) == without_times(json.loads(here.out))
 
 
@@ -625,7 +625,7 @@ def test_in_tasks_the_first_difference_is_the_same(run, saved, tiny, tasks, tmp_
         "text",
     )
     tasks(5)
-    here, there = run(*line), run(*line, "--engine", "ray", "--slice", "10B")
+    here, there = run(*line), run(*line, "--runner", "ray", "--slice", "10B")
     assert there.text.startswith("different: b.txt, document 31, byte 0, token 0\n")
     assert "  240 bytes in 2 files" in there.text
     assert without_rates(there.text) == without_rates(here.text)
@@ -643,7 +643,7 @@ def test_in_tasks_the_report_has_the_digests(run, saved, corpus, tasks):
     tasks(1)
     line = ("prove", "tokenizer.json", "texts")
     assert run(*line, "--out", "here.json").code == 0
-    options = ("--engine", "ray", "--slice", "10B", "--out", "there.json", "--html", "there.html")
+    options = ("--runner", "ray", "--slice", "10B", "--out", "there.json", "--html", "there.html")
     assert run(*line, *options).code == 0
     here, there = (json.loads(Path(name).read_text()) for name in ("here.json", "there.json"))
     assert without_times(there) == without_times(here)
@@ -653,10 +653,10 @@ def test_in_tasks_the_report_has_the_digests(run, saved, corpus, tasks):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--engine", "ray", "--checkpoint", "c"), "with --engine ray, use --work, which keeps"),
-        (("--engine", "ray", "--threads", "2"), "--threads has no effect with --engine ray"),
-        (("--engine", "ray", "-"), "standard input (-) cannot be divided among tasks"),
-        (("--slice", "1MB"), "--slice has no effect without --engine ray"),
+        (("--runner", "ray", "--checkpoint", "c"), "with --runner ray, use --work, which keeps"),
+        (("--runner", "ray", "--threads", "2"), "--threads has no effect with --runner ray"),
+        (("--runner", "ray", "-"), "standard input (-) cannot be divided among tasks"),
+        (("--slice", "1MB"), "--slice has no effect without --runner ray"),
     ],
 )
 def test_what_cannot_be_in_tasks_is_refused(run, saved, tmp_path, options, message):

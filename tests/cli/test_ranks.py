@@ -155,15 +155,14 @@ def test_a_damaged_work_folder_is_named(corpus, tmp_path, run, damage):
 
 def test_files_that_change_while_a_rank_counts_are_noticed(tmp_path):
     from byteweld.corpus import open_corpus
-    from byteweld.distributed import counting
-    from byteweld.engines import RankEngine
     from byteweld.errors import CorpusError
+    from byteweld.jobs import RankRunner, counting
     from byteweld.recipes import find_recipe
 
     write_jsonl(tmp_path / "a.jsonl", make_documents(30, 1))
     with (
         pytest.raises(CorpusError, match="changed while they were counted"),
-        RankEngine(0, 1, slice_bytes=900) as rank,
+        RankRunner(0, 1, slice_bytes=900) as rank,
     ):
         counting.count_share(
             rank,
@@ -201,16 +200,16 @@ MISUSES = {
     ("--rank", "4", "--world-size", "4"): "--rank is 4; it must be below --world-size, which is 4",
     ("--rank", "-1", "--world-size", "4"): "--rank is -1; it must be at least 0",
     ("--rank", "0", "--world-size", "0"): "--world-size is 0; it must be at least 1",
-    ("--rank", "0", "--world-size", "2", "--engine", "ray"): "leave one out",
+    ("--rank", "0", "--world-size", "2", "--runner", "ray"): "leave one out",
     ("--rank", "0", "--world-size", "2", "--work", "w"): "--work has no effect with --rank",
-    ("--address", "auto"): "--address has no effect without --engine ray",
-    ("--cpus-per-task", "2"): "--cpus-per-task has no effect without --engine ray",
-    ("--slice", "9MB"): "--slice has no effect without --engine ray",
+    ("--address", "auto"): "--address has no effect without --runner ray",
+    ("--cpus-per-task", "2"): "--cpus-per-task has no effect without --runner ray",
+    ("--slice", "9MB"): "--slice has no effect without --runner ray",
     ("--slice", "nonsense"): "--slice is 'nonsense'; expected a number with a unit",
-    ("--engine", "rya"): "did you mean 'ray'?",
-    ("--engine", "ray", "--cpus-per-task", "0"): "--cpus-per-task is 0; it must be at least 1",
-    ("--engine", "ray", "--max-failures", "-2"): "--max-failures is -2; it must be at least 0",
-    ("--engine", "ray", "--threads", "2"): "--threads has no effect with --engine ray",
+    ("--runner", "rya"): "did you mean 'ray'?",
+    ("--runner", "ray", "--cpus-per-task", "0"): "--cpus-per-task is 0; it must be at least 1",
+    ("--runner", "ray", "--max-failures", "-2"): "--max-failures is -2; it must be at least 0",
+    ("--runner", "ray", "--threads", "2"): "--threads has no effect with --runner ray",
 }
 
 
@@ -226,7 +225,7 @@ def test_wrong_use_is_named(corpus, tmp_path, run, verb, wrong):
 @pytest.mark.parametrize("verb", ["count", "tokenize", "train"])
 def test_standard_input_is_not_divided(corpus, run, verb):
     size = ["--vocab-size", "300"] if verb == "train" else []
-    done = run(verb, "-", "--out", "out", "--engine", "ray", *size, stdin=b"abc")
+    done = run(verb, "-", "--out", "out", "--runner", "ray", *size, stdin=b"abc")
     assert (done.code, done.out) == (2, b"")
     assert "standard input (-) cannot be divided among tasks" in done.err
     if verb != "train":

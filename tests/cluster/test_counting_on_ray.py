@@ -20,7 +20,7 @@ import byteweld
 from byteweld.errors import TaskError
 from tests.helpers.processes import allow_interrupts
 from tests.helpers.ray_clusters import (
-    FaultyEngine,
+    FaultyRunner,
     RayCluster,
     assert_gone,
     command,
@@ -78,14 +78,14 @@ def program(folder: Path, *arguments: str, **environment: str) -> tuple[int, str
 
 
 def count_args(corpus: Path, out: str, *more: str) -> list[str]:
-    return ["count", str(corpus), "--out", out, "--engine", "ray", "--slice", "4kB", *more]
+    return ["count", str(corpus), "--out", out, "--runner", "ray", "--slice", "4kB", *more]
 
 
 def test_counts_are_those_of_one_process(
     cluster: RayCluster, corpus: Path, tmp_path: Path, expected: dict[str, str]
 ) -> None:
-    with cluster.engine(slice_bytes=SLICE) as engine:
-        byteweld.count(corpus, engine=engine).save(tmp_path / "api")
+    with cluster.runner(slice_bytes=SLICE) as runner:
+        byteweld.count(corpus, runner=runner).save(tmp_path / "api")
     assert digests(tmp_path / "api") == expected
     # A relative path, and a work folder that has other files.
     (tmp_path / "work").mkdir()
@@ -110,7 +110,7 @@ def test_training_is_that_of_one_process(cluster: RayCluster, corpus: Path, tmp_
     line = ["train", str(corpus), "--vocab-size", "400", "--special", "<|endoftext|>"]
     code, said = program(tmp_path, *line, "--out", "here.json")
     assert code == 0, said
-    ray = ["--engine", "ray", "--address", cluster.address, "--slice", "4kB"]
+    ray = ["--runner", "ray", "--address", cluster.address, "--slice", "4kB"]
     code, said = program(tmp_path, *line, "--out", "there.json", *ray)
     assert code == 0, said
     assert (tmp_path / "here.json").read_bytes() == (tmp_path / "there.json").read_bytes()
@@ -135,10 +135,10 @@ def test_workers_die_and_tasks_run_twice(
     cluster: RayCluster, corpus: Path, tmp_path: Path, expected: dict[str, str], fault: str
 ) -> None:
     # A limit on the slices: each death takes a second or so.
-    engine = FaultyEngine(cluster, fault, tmp_path / "faults", slice_bytes=30_000)
-    with engine:
-        byteweld.count(corpus, engine=engine).save(tmp_path / "out")
-    assert engine.happened >= 5
+    runner = FaultyRunner(cluster, fault, tmp_path / "faults", slice_bytes=30_000)
+    with runner:
+        byteweld.count(corpus, runner=runner).save(tmp_path / "out")
+    assert runner.happened >= 5
     assert digests(tmp_path / "out") == expected
 
 
@@ -157,10 +157,10 @@ def test_workers_are_killed_from_outside(
             is_over.wait(0.005)
 
     thread = threading.Thread(target=kill)
-    with cluster.engine(slice_bytes=2000) as engine:
+    with cluster.runner(slice_bytes=2000) as runner:
         thread.start()
         try:
-            counts = byteweld.count(corpus, engine=engine)
+            counts = byteweld.count(corpus, runner=runner)
         finally:
             is_over.set()
             thread.join()
@@ -173,10 +173,10 @@ def test_a_node_dies_and_another_comes(
     cluster: RayCluster, corpus: Path, tmp_path: Path, expected: dict[str, str]
 ) -> None:
     before = cluster.raylets
-    engine = FaultyEngine(cluster, "node", tmp_path / "faults", slice_bytes=3000)
-    with engine:
-        byteweld.count(corpus, engine=engine, progress=engine.add_node).save(tmp_path / "out")
-    assert engine.happened == 1
+    runner = FaultyRunner(cluster, "node", tmp_path / "faults", slice_bytes=3000)
+    with runner:
+        byteweld.count(corpus, runner=runner, progress=runner.add_node).save(tmp_path / "out")
+    assert runner.happened == 1
     assert len(cluster.raylets) == len(before) + 1
     assert digests(tmp_path / "out") == expected
 
@@ -184,12 +184,12 @@ def test_a_node_dies_and_another_comes(
 def test_a_worker_that_dies_each_time_is_an_error(
     cluster: RayCluster, corpus: Path, tmp_path: Path
 ) -> None:
-    engine = FaultyEngine(cluster, "always", tmp_path / "faults", slice_bytes=10**6)
+    runner = FaultyRunner(cluster, "always", tmp_path / "faults", slice_bytes=10**6)
     with (
-        engine,
+        runner,
         pytest.raises(TaskError, match=r"slice 0 \(.*\): its worker died, again and again"),
     ):
-        byteweld.count(corpus, engine=engine)
+        byteweld.count(corpus, runner=runner)
 
 
 def test_broken_records_name_the_slice_the_file_and_the_line(
@@ -220,9 +220,9 @@ def test_a_file_that_vanishes_is_named(cluster: RayCluster, tmp_path: Path) -> N
         write_jsonl(tmp_path / f"{name}.jsonl", make_documents(60, 1))
     corpus = open_corpus(tmp_path)
     (tmp_path / "b.jsonl").unlink()
-    with cluster.engine(slice_bytes=SLICE) as engine:
+    with cluster.runner(slice_bytes=SLICE) as runner:
         with pytest.raises(TaskError, match=r"slice .*b\.jsonl"):
-            byteweld.count(corpus, engine=engine)
+            byteweld.count(corpus, runner=runner)
 
 
 class Touches(NamedTuple):
@@ -239,13 +239,13 @@ class Touches(NamedTuple):
 
 
 def test_after_a_failure_no_task_begins(cluster: RayCluster, tmp_path: Path) -> None:
-    with cluster.engine() as engine:
+    with cluster.runner() as runner:
         for number in range(5):  # the connection stays, and can be used again
             folder = tmp_path / str(number)
             folder.mkdir()
             with pytest.raises(TaskError, match="0: the first"):
-                list(engine.map_unordered(Touches(folder), range(100)))
-        assert sorted(engine.map_unordered(str.upper, "ab")) == ["A", "B"]
+                list(runner.map_unordered(Touches(folder), range(100)))
+        assert sorted(runner.map_unordered(str.upper, "ab")) == ["A", "B"]
         for folder in tmp_path.iterdir():
             assert len(list(folder.iterdir())) < 50
 
@@ -365,9 +365,9 @@ def test_an_address_where_nothing_listens_fails_at_once(tmp_path: Path, corpus: 
 
 LISTENING = """
 import subprocess, sys
-from byteweld.engines.ray import RayEngine
+from byteweld.jobs.ray import RayRunner
 
-with RayEngine():
+with RayRunner():
     import ray
 
     address = ray.get_runtime_context().gcs_address

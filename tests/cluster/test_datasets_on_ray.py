@@ -16,7 +16,7 @@ import pytest
 
 import byteweld
 from byteweld.errors import TaskError
-from tests.helpers.ray_clusters import FaultyEngine, RayCluster, ray_cluster
+from tests.helpers.ray_clusters import FaultyRunner, RayCluster, ray_cluster
 from tests.helpers.tokenized import EOT, digests, make_documents, make_tokenizer, write_jsonl
 
 BUCKET = "s3://bucket"
@@ -124,8 +124,8 @@ def test_files_are_those_of_one_process(
 ) -> None:
     same = {"on_error": "skip", **options}
     byteweld.tokenize(corpus, tok, out=tmp_path / "here", **same)
-    with cluster.engine(slice_bytes=4000) as engine:
-        byteweld.tokenize(corpus, tok, out=tmp_path / "there", engine=engine, **same)
+    with cluster.runner(slice_bytes=4000) as runner:
+        byteweld.tokenize(corpus, tok, out=tmp_path / "there", runner=runner, **same)
     assert digests(tmp_path / "there") == digests(tmp_path / "here")
     assert not (tmp_path / "there/.unfinished").exists()
 
@@ -138,7 +138,7 @@ def test_the_command_makes_the_same_files(
     line = ["tokenize", "corpus", "--on-error", "skip", "--shard-tokens", "3000", "--out"]
     code, said, _ = program(tmp_path, *line, "here")
     assert code == 0
-    ray = ["--engine", "ray", "--address", cluster.address, "--slice", "4kB"]
+    ray = ["--runner", "ray", "--address", cluster.address, "--slice", "4kB"]
     code, there, err = program(tmp_path, *line, "there", *ray)
     assert (code, there.splitlines()[0]) == (0, said.splitlines()[0]), err
     assert digests(tmp_path / "there") == digests(tmp_path / "here")
@@ -154,12 +154,12 @@ def test_faults_do_not_change_the_files(
     same: dict[str, Any] = {"on_error": "skip", "validation": 0.2, "shuffle": True}
     byteweld.tokenize(corpus, tok, out=tmp_path / "here", **same)
     slice_bytes = 4000 if fault in ("node", "twice") else 30_000  # each death takes a second
-    engine = FaultyEngine(cluster, fault, tmp_path / "faults", slice_bytes=slice_bytes)
+    runner = FaultyRunner(cluster, fault, tmp_path / "faults", slice_bytes=slice_bytes)
     if fault == "node":
-        same["progress"] = engine.add_node
-    with engine:
-        byteweld.tokenize(corpus, tok, out=tmp_path / "there", engine=engine, **same)
-    assert engine.happened
+        same["progress"] = runner.add_node
+    with runner:
+        byteweld.tokenize(corpus, tok, out=tmp_path / "there", runner=runner, **same)
+    assert runner.happened
     assert digests(tmp_path / "there") == digests(tmp_path / "here")
 
 
@@ -169,7 +169,7 @@ def test_a_driver_is_killed_again_and_again(
     tok.save(tmp_path / "tokenizer.json")
     line = ["tokenize", str(corpus), "--on-error", "skip", "--shard-tokens", "900", "--shuffle"]
     assert program(tmp_path, *line, "--out", "here")[0] == 0
-    line += ["--out", "there", "--engine", "ray", "--address", cluster.address, "--slice", "2kB"]
+    line += ["--out", "there", "--runner", "ray", "--address", cluster.address, "--slice", "2kB"]
     work = tmp_path / "there/.unfinished"
     for number, stage in enumerate(("slices", "slices", "groups", "shards")):
         process = subprocess.Popen(
@@ -190,16 +190,16 @@ def test_a_driver_is_killed_again_and_again(
 def test_a_broken_record_is_named(
     cluster: RayCluster, corpus: Path, tmp_path: Path, tok: byteweld.Tokenizer
 ) -> None:
-    with cluster.engine(slice_bytes=4000, max_failures=5) as engine:
+    with cluster.runner(slice_bytes=4000, max_failures=5) as runner:
         with pytest.raises(TaskError) as raised:
-            byteweld.tokenize(corpus, tok, out=tmp_path / "out", engine=engine)
+            byteweld.tokenize(corpus, tok, out=tmp_path / "out", runner=runner)
     assert len(raised.value.failures) == 3  # two in the divided file, one in the compressed one
     assert "a.jsonl:31: " in str(raised.value)
     assert "a.jsonl:201: " in str(raised.value)
     # Broken records may be skipped from now on?  Only by a new job.
-    with cluster.engine(slice_bytes=4000) as engine:
+    with cluster.runner(slice_bytes=4000) as runner:
         with pytest.raises(FileExistsError, match="with other options"):
-            byteweld.tokenize(corpus, tok, out=tmp_path / "out", engine=engine, on_error="skip")
+            byteweld.tokenize(corpus, tok, out=tmp_path / "out", runner=runner, on_error="skip")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -207,8 +207,8 @@ def test_a_folder_that_cannot_be_written_is_named(
     cluster: RayCluster, corpus: Path, tmp_path: Path, tok: byteweld.Tokenizer
 ) -> None:
     (tmp_path / "out").mkdir(mode=0o500)
-    with cluster.engine() as engine, pytest.raises(PermissionError, match="out"):
-        byteweld.tokenize(corpus, tok, out=tmp_path / "out", engine=engine, on_error="skip")
+    with cluster.runner() as runner, pytest.raises(PermissionError, match="out"):
+        byteweld.tokenize(corpus, tok, out=tmp_path / "out", runner=runner, on_error="skip")
 
 
 # ---------------------------------------------------------------------- an object store
@@ -229,15 +229,15 @@ def test_an_object_store_holds_corpus_and_dataset(
     byteweld.tokenize(remote, tok, out=tmp_path / "here", **same)
     expected = digests(tmp_path / "here")
     name = f"data-{options.get('format')}"
-    with cluster.engine(slice_bytes=8000) as engine:
-        byteweld.tokenize(remote, tok, out=f"{BUCKET}/{name}", engine=engine, **same)
+    with cluster.runner(slice_bytes=8000) as runner:
+        byteweld.tokenize(remote, tok, out=f"{BUCKET}/{name}", runner=runner, **same)
         assert download(name, tmp_path / "there") == expected
         # Complete; then replaced by another one, of which nothing of the first is left.
-        byteweld.tokenize(remote, tok, out=f"{BUCKET}/{name}", engine=engine, **same)
+        byteweld.tokenize(remote, tok, out=f"{BUCKET}/{name}", runner=runner, **same)
         with pytest.raises(FileExistsError, match="another job: seed was 0, now 1"):
-            byteweld.tokenize(remote, tok, out=f"{BUCKET}/{name}", engine=engine, seed=1, **same)
+            byteweld.tokenize(remote, tok, out=f"{BUCKET}/{name}", runner=runner, seed=1, **same)
         one = {**same, "shard_tokens": None, "seed": 1}
-        byteweld.tokenize(remote, tok, out=f"{BUCKET}/{name}", engine=engine, overwrite=True, **one)
+        byteweld.tokenize(remote, tok, out=f"{BUCKET}/{name}", runner=runner, overwrite=True, **one)
     byteweld.tokenize(remote, tok, out=tmp_path / "one", **one)
     assert download(name, tmp_path / "replaced") == digests(tmp_path / "one")
 
@@ -248,7 +248,7 @@ def test_work_in_an_object_store_goes_on(
     tok.save(tmp_path / "tokenizer.json")
     line = ["tokenize", remote, "--on-error", "skip", "--shuffle"]
     assert program(tmp_path, *line, "--out", "here")[0] == 0
-    line += ["--out", f"{BUCKET}/killed", "--engine", "ray", "--address", cluster.address]
+    line += ["--out", f"{BUCKET}/killed", "--runner", "ray", "--address", cluster.address]
     line += ["--slice", "4kB"]
     process = subprocess.Popen(
         [sys.executable, "-m", "byteweld", *line], cwd=tmp_path, stderr=subprocess.DEVNULL
@@ -287,14 +287,14 @@ def test_counts_with_work_in_an_object_store(
     cluster: RayCluster, remote: str, tmp_path: Path
 ) -> None:
     byteweld.count(remote, on_error="skip").save(tmp_path / "here")
-    line = ["count", remote, "--on-error", "skip", "--out", "there", "--engine", "ray"]
+    line = ["count", remote, "--on-error", "skip", "--out", "there", "--runner", "ray"]
     line += ["--address", cluster.address, "--slice", "8kB", "--work", f"{BUCKET}/work"]
     code, _, said = program(tmp_path, *line)
     assert code == 0, said
     assert digests(tmp_path / "there") == digests(tmp_path / "here")
     assert s3().find("bucket/work") == []
-    with cluster.engine(slice_bytes=8000, work=f"{BUCKET}/work") as engine:
-        byteweld.count(remote, on_error="skip", engine=engine).save(tmp_path / "api")
+    with cluster.runner(slice_bytes=8000, work=f"{BUCKET}/work") as runner:
+        byteweld.count(remote, on_error="skip", runner=runner).save(tmp_path / "api")
     assert digests(tmp_path / "api") == digests(tmp_path / "here")
 
 
@@ -309,8 +309,8 @@ def test_an_object_that_changes_is_noticed(
     system.pipe_file("bucket/changes/a.jsonl", text)
     corpus = open_corpus(f"{BUCKET}/changes/a.jsonl")
     system.pipe_file("bucket/changes/a.jsonl", text.replace(b"the", b"The"))
-    with cluster.engine(slice_bytes=4000) as engine:
+    with cluster.runner(slice_bytes=4000) as runner:
         with pytest.raises(byteweld.errors.CorpusError, match="changed"):
-            byteweld.tokenize(corpus, tok, out=tmp_path / "out", engine=engine)
+            byteweld.tokenize(corpus, tok, out=tmp_path / "out", runner=runner)
         with pytest.raises(byteweld.errors.CorpusError, match="changed"):
-            byteweld.count(corpus, engine=engine)
+            byteweld.count(corpus, runner=runner)

@@ -17,9 +17,9 @@ import pytest
 import byteweld
 from byteweld import peers, proof
 from byteweld.corpus import Corpus, open_corpus
-from byteweld.distributed.proving import WorkerPeer, prove_corpus
-from byteweld.engines import LocalEngine, open_engine
 from byteweld.errors import CorpusError, TaskError
+from byteweld.jobs import LocalRunner, open_runner
+from byteweld.jobs.proving import WorkerPeer, prove_corpus
 from tests.helpers.sliced import Encoder
 
 BYTES = {b: bytes([b]) for b in range(256)}
@@ -64,12 +64,12 @@ def test_a_proof_is_that_of_one_process(
     ray_cluster: Any, corpus: Corpus, tmp_path: Path, theirs: Encoder
 ) -> None:
     kills = Kills(tmp_path / "killed", theirs)
-    engine = open_engine("ray", slice_bytes=100)
-    with engine:
-        found = prove_corpus(engine, corpus, OURS, kills, skip_failures=True)
+    runner = open_runner("ray", slice_bytes=100)
+    with runner:
+        found = prove_corpus(runner, corpus, OURS, kills, skip_failures=True)
     assert kills.marker.exists()
     here = prove_corpus(
-        LocalEngine(), corpus, OURS, functools.partial(Encoder, *theirs), skip_failures=True
+        LocalRunner(), corpus, OURS, functools.partial(Encoder, *theirs), skip_failures=True
     )
     assert timeless(found) == timeless(here)
     assert (found.files, found.skipped, found.proof.skipped_documents) == (2, 5, 3)
@@ -80,9 +80,9 @@ def test_a_proof_is_that_of_one_process(
 
 def test_a_comparison_is_that_of_one_process(ray_cluster: Any, corpus: Corpus) -> None:
     here = byteweld.compare(SAME, OTHER, corpus)
-    with open_engine("ray", slice_bytes=100) as engine:
-        found = byteweld.compare(SAME, OTHER, corpus, engine=engine)
-    again = byteweld.compare(SAME, OTHER, corpus, engine="ray")
+    with open_runner("ray", slice_bytes=100) as runner:
+        found = byteweld.compare(SAME, OTHER, corpus, runner=runner)
+    again = byteweld.compare(SAME, OTHER, corpus, runner="ray")
     for one in (found, again):
         assert dataclasses.replace(one, seconds=(0.0, 0.0)) == dataclasses.replace(
             here, seconds=(0.0, 0.0)
@@ -95,10 +95,10 @@ def test_a_broken_record_is_the_error_of_one_process(ray_cluster: Any, corpus: C
         corpus, reading=dataclasses.replace(corpus.reading, on_error="fail")
     )
     errors = []
-    with open_engine("ray", slice_bytes=100) as engine:
-        for chosen in (None, engine):
+    with open_runner("ray", slice_bytes=100) as runner:
+        for chosen in (None, runner):
             with pytest.raises(CorpusError, match=r"a\.jsonl:61: ") as raised:
-                byteweld.compare(SAME, OTHER, strict, engine=chosen)
+                byteweld.compare(SAME, OTHER, strict, runner=chosen)
             errors.append(str(raised.value))
     assert errors[0] == errors[1]
 
@@ -109,8 +109,8 @@ def test_a_missing_file_names_the_slice(ray_cluster: Any, corpus: Corpus) -> Non
     )
     Path(strict.files[1]).unlink()
     Path(strict.files[0]).write_text("")
-    with open_engine("ray") as engine, pytest.raises(TaskError, match=r"slice 0 \(.*a\.jsonl"):
-        byteweld.compare(SAME, OTHER, strict, engine=engine)
+    with open_runner("ray") as runner, pytest.raises(TaskError, match=r"slice 0 \(.*a\.jsonl"):
+        byteweld.compare(SAME, OTHER, strict, runner=runner)
 
 
 def test_a_peer_is_opened_in_the_workers(ray_cluster: Any, tmp_path: Path) -> None:
@@ -122,9 +122,9 @@ def test_a_peer_is_opened_in_the_workers(ray_cluster: Any, tmp_path: Path) -> No
     sent = WorkerPeer(opened, path, "tiktoken", tok.vocab, num_threads=1)
     path.unlink()
     (tmp_path / "b.txt").write_text("low naïve lowest\n" * 50)
-    with open_engine("ray", slice_bytes=100) as engine:
+    with open_runner("ray", slice_bytes=100) as runner:
         found = prove_corpus(
-            engine, open_corpus(tmp_path / "b.txt", unit="line"), Encoder("ours", tok), sent
+            runner, open_corpus(tmp_path / "b.txt", unit="line"), Encoder("ours", tok), sent
         )
     assert (found.proof.documents, found.proof.end) == (50, None)
     assert proof.Proof() != found.proof
@@ -154,7 +154,7 @@ def test_the_command_prints_the_same(
     pytest.importorskip("tiktoken", reason="no tiktoken; run `make test-cluster`")
     for name, tok in (("a", SAME), ("b", OTHER)):
         tok.save(tmp_path / f"{name}.tiktoken")
-    ray = ["--engine", "ray", "--slice", "100B"]
+    ray = ["--runner", "ray", "--slice", "100B"]
     environment = {}
     if where == "its own cluster":
         environment = {"RAY_AUTH_TOKEN": "", "RAY_AUTH_MODE": ""}

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import byteweld
-from byteweld.engines.ray import RayEngine, _refresh_authentication
+from byteweld.jobs.ray import RayRunner, _refresh_authentication
 
 TOKEN = "0123456789abcdef" * 4
 _NODE = {"num_cpus": 1, "object_store_memory": 80 << 20, "node_ip_address": "127.0.0.1"}
@@ -40,8 +40,8 @@ class RayCluster:
     def add_node(self) -> Any:
         return self._cluster.add_node(**_NODE)
 
-    def engine(self, **options: Any) -> RayEngine:
-        return RayEngine(self.address, **options)
+    def runner(self, **options: Any) -> RayRunner:
+        return RayRunner(self.address, **options)
 
     @property
     def raylets(self) -> list[int]:
@@ -188,7 +188,7 @@ def _die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-class FaultyEngine(RayEngine):
+class FaultyRunner(RayRunner):
     """Ray, with faults: "before" and "after" kill the worker, "node" its node, once per item."""
 
     def __init__(self, cluster: RayCluster, fault: str, folder: Path, **options: Any) -> None:

@@ -1,4 +1,4 @@
-"""For tests of work in tasks: small corpora of every kind, and an engine that mixes tasks up."""
+"""For tests of work in tasks: small corpora of every kind, and a runner that mixes tasks up."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from byteweld import Tokenizer
 from byteweld.corpus import Corpus, open_corpus
-from byteweld.engines import LocalEngine
+from byteweld.jobs import LocalRunner
 
 try:
     import pyarrow as pa
@@ -78,7 +78,7 @@ class Encoder(NamedTuple):
         return self.tok.encode_ragged(texts, num_threads=1, disallowed_special=()), 0.5
 
 
-class MixedUp(LocalEngine):
+class MixedUp(LocalRunner):
     """Runs tasks in another order and each of them twice; all that passes is pickled."""
 
     def __init__(self, seed: int = 0, *, window: int = 5, **options: Any) -> None:

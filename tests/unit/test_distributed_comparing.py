@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import byteweld
 from byteweld.comparison.corpora import Comparison, compare_files
-from byteweld.distributed.comparing import compare_corpus
-from byteweld.engines import LocalEngine
+from byteweld.jobs import LocalRunner
+from byteweld.jobs.comparing import compare_corpus
 from tests.helpers.sliced import Drawn, MixedUp, corpora
 from tests.helpers.strategies import examples
 
@@ -58,7 +58,7 @@ def test_slices_have_the_result_of_the_whole(
     specials: dict[str, Any],
 ) -> None:
     corpus = drawn.write(tmp_path)
-    engine = MixedUp(seed, slice_bytes=slice_bytes, num_threads=1)
+    runner = MixedUp(seed, slice_bytes=slice_bytes, num_threads=1)
     skipped = 0
 
     def here() -> tuple[Comparison, int]:
@@ -73,7 +73,7 @@ def test_slices_have_the_result_of_the_whole(
 
     def in_tasks() -> tuple[Comparison, int]:
         options = {"max_differences": max_differences, **specials}
-        found, skips = compare_corpus(engine, FIRST, second, corpus, **options)
+        found, skips = compare_corpus(runner, FIRST, second, corpus, **options)
         return timeless(found), skips
 
     expected, found = outcome(here), outcome(in_tasks)
@@ -88,9 +88,9 @@ def test_slices_have_the_result_of_the_whole(
 def test_a_divided_file_has_one_row_and_one_numbering(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("ab\n" * 30 + "abc\n" * 3)
     (tmp_path / "b.txt").write_text("abc\n")
-    engine = MixedUp(1, slice_bytes=7, num_threads=1)
-    found = byteweld.compare(FIRST, CUT, tmp_path, lines=True, engine=engine)
-    assert len(engine.ran) > 10
+    runner = MixedUp(1, slice_bytes=7, num_threads=1)
+    found = byteweld.compare(FIRST, CUT, tmp_path, lines=True, runner=runner)
+    assert len(runner.ran) > 10
     assert [file.documents for file in found.files] == [33, 1]
     assert [item.document for item in found.differences] == [31, 32, 33, 1]
     here = byteweld.compare(FIRST, CUT, tmp_path, lines=True, num_threads=1)
@@ -103,9 +103,9 @@ def test_a_special_token_that_is_refused_is_the_error_of_one_process(tmp_path: P
     with pytest.raises(byteweld.SpecialTokenError) as here:
         byteweld.compare(FIRST, CUT, tmp_path, **refused)
     for seed in range(3):
-        engine = MixedUp(seed, slice_bytes=7, num_threads=1)
+        runner = MixedUp(seed, slice_bytes=7, num_threads=1)
         with pytest.raises(byteweld.SpecialTokenError) as found:
-            byteweld.compare(FIRST, CUT, tmp_path, engine=engine, **refused)
+            byteweld.compare(FIRST, CUT, tmp_path, runner=runner, **refused)
         assert str(found.value) == str(here.value)
 
 
@@ -116,16 +116,16 @@ def test_a_work_folder_keeps_what_tasks_have_found(tmp_path: Path) -> None:
     options = {"slice_bytes": 50, "work": work, "num_threads": 1}
     with pytest.raises(byteweld.CorpusError):
         byteweld.compare(
-            FIRST, CUT, [tmp_path / "a.txt", tmp_path / "b.jsonl"], engine=LocalEngine(**options)
+            FIRST, CUT, [tmp_path / "a.txt", tmp_path / "b.jsonl"], runner=LocalRunner(**options)
         )
     (kept,) = work.iterdir()
     assert (kept / "tasks.json").is_file()
-    engine = MixedUp(**options)
+    runner = MixedUp(**options)
     with pytest.raises(byteweld.CorpusError, match=r"b\.jsonl:1: "):
-        byteweld.compare(FIRST, CUT, [tmp_path / "a.txt", tmp_path / "b.jsonl"], engine=engine)
-    assert [part.number for part in engine.ran] == [1]
+        byteweld.compare(FIRST, CUT, [tmp_path / "a.txt", tmp_path / "b.jsonl"], runner=runner)
+    assert [part.number for part in runner.ran] == [1]
     # Without the damaged file, what is kept is read back as it was.
-    lines = {"lines": True, "engine": MixedUp(**options)}
+    lines = {"lines": True, "runner": MixedUp(**options)}
     found = byteweld.compare(FIRST, CUT, tmp_path / "a.txt", **lines)
     assert timeless(found) == timeless(byteweld.compare(FIRST, CUT, tmp_path / "a.txt", lines=True))
 
@@ -133,20 +133,20 @@ def test_a_work_folder_keeps_what_tasks_have_found(tmp_path: Path) -> None:
 def test_progress_is_the_stored_bytes_of_slices(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("abc\n" * 30)
     seen: list[int] = []
-    engine = LocalEngine(slice_bytes=30)
-    byteweld.compare(FIRST, CUT, tmp_path, lines=True, engine=engine, progress=seen.append)
+    runner = LocalRunner(slice_bytes=30)
+    byteweld.compare(FIRST, CUT, tmp_path, lines=True, runner=runner, progress=seen.append)
     assert seen == [0, 30, 60, 90, 120]
 
 
 def test_documents_in_memory_are_refused() -> None:
     with pytest.raises(TypeError, match="only files can be divided among tasks"):
-        byteweld.compare(FIRST, CUT, documents=["a"], engine=LocalEngine())
-    with pytest.raises(ValueError, match="engine is 'slurm'; expected one of 'local', 'ray'"):
-        byteweld.compare(FIRST, CUT, documents=["a"], engine="slurm")
-    assert byteweld.compare(FIRST, CUT, documents=["a"], engine="local").is_identical
+        byteweld.compare(FIRST, CUT, documents=["a"], runner=LocalRunner())
+    with pytest.raises(ValueError, match="runner is 'slurm'; expected one of 'local', 'ray'"):
+        byteweld.compare(FIRST, CUT, documents=["a"], runner="slurm")
+    assert byteweld.compare(FIRST, CUT, documents=["a"], runner="local").is_identical
 
 
-def test_threads_are_those_of_the_engine(tmp_path: Path) -> None:
+def test_threads_are_those_of_the_runner(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("abc")
     with pytest.raises(ValueError, match="num_threads"):
-        byteweld.compare(FIRST, CUT, tmp_path, engine=LocalEngine(), num_threads=2)
+        byteweld.compare(FIRST, CUT, tmp_path, runner=LocalRunner(), num_threads=2)

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 import byteweld
 from byteweld._memory import resident_bytes
 from byteweld.corpus import open_corpus
-from byteweld.distributed import counting
-from byteweld.distributed._work import begun
-from byteweld.engines import Engine, LocalEngine
+from byteweld.jobs import LocalRunner, Runner, counting
+from byteweld.jobs._work import begun
 from byteweld.recipes import find_recipe
 from byteweld.sources import Sources
 from tests.helpers.sliced import Drawn, MixedUp, corpora
@@ -41,10 +40,10 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def count_in_tasks(
-    engine: Engine, source: Any, out: Path, recipe: byteweld.Recipe = RECIPE, **options: Any
+    runner: Runner, source: Any, out: Path, recipe: byteweld.Recipe = RECIPE, **options: Any
 ) -> None:
     corpus = open_corpus(source)
-    with counting.counted(engine, corpus, recipe, near=out, **options) as work:
+    with counting.counted(runner, corpus, recipe, near=out, **options) as work:
         counting.publish(work, out, overwrite=False)
 
 
@@ -53,8 +52,8 @@ def count_in_tasks(
 def test_the_files_are_those_of_one_machine(corpus, tmp_path, slice_bytes, has_budget):
     memory = resident_bytes() + 300_000_000 if has_budget else None
     byteweld.count(corpus, recipe=RECIPE).save(tmp_path / "local")
-    engine = MixedUp(1, slice_bytes=slice_bytes)
-    count_in_tasks(engine, corpus, tmp_path / "tasks", memory=memory)
+    runner = MixedUp(1, slice_bytes=slice_bytes)
+    count_in_tasks(runner, corpus, tmp_path / "tasks", memory=memory)
     assert digests(tmp_path / "tasks") == digests(tmp_path / "local")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["local", "tasks"]
     saved = counting.saved_counts(tmp_path / "tasks")
@@ -64,9 +63,9 @@ def test_the_files_are_those_of_one_machine(corpus, tmp_path, slice_bytes, has_b
 def test_many_runs_are_merged_in_levels(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(counting, "_FAN_IN", 3)
     byteweld.count(corpus, recipe=RECIPE).save(tmp_path / "local")
-    engine = MixedUp(2, slice_bytes=1500)
-    count_in_tasks(engine, corpus, tmp_path / "tasks")
-    levels = {item.number for item in engine.ran if type(item).__name__ == "_Merge"}
+    runner = MixedUp(2, slice_bytes=1500)
+    count_in_tasks(runner, corpus, tmp_path / "tasks")
+    levels = {item.number for item in runner.ran if type(item).__name__ == "_Merge"}
     assert len(levels) > 2 * 16  # more than one level
     assert digests(tmp_path / "tasks") == digests(tmp_path / "local")
 
@@ -79,26 +78,26 @@ def test_any_corpus_has_the_same_counts_or_the_same_error(
     folder = tmp_path_factory.mktemp("drawn")
     corpus = drawn.write(folder)
     sources = Sources(corpus=corpus)
-    engine = MixedUp(seed, slice_bytes=slice_bytes)
+    runner = MixedUp(seed, slice_bytes=slice_bytes)
     try:
         expected = sources.count(RECIPE).counts
     except byteweld.CorpusError as error:
         with pytest.raises(byteweld.TaskError) as failed:
-            sources.count(RECIPE, engine=engine)
+            sources.count(RECIPE, runner=runner)
         # In tasks, another error may come first, but it is one of this corpus.
         assert str(folder) in str(failed.value) and str(folder) in str(error)
         return
-    found = sources.count(RECIPE, engine=engine).counts
+    found = sources.count(RECIPE, runner=runner).counts
     assert found == expected
     assert found.skipped_documents == expected.skipped_documents
 
 
 def test_training_in_tasks_is_training(corpus, tmp_path):
     here = byteweld.train(corpus, vocab_size=300)
-    there = byteweld.train(corpus, vocab_size=300, engine=MixedUp(slice_bytes=2000))
+    there = byteweld.train(corpus, vocab_size=300, runner=MixedUp(slice_bytes=2000))
     assert there.vocab.fingerprint == here.vocab.fingerprint
     assert there.training.merge_counts == here.training.merge_counts
-    pruned = byteweld.train(corpus, vocab_size=300, engine=MixedUp(slice_bytes=2000), prune=3)
+    pruned = byteweld.train(corpus, vocab_size=300, runner=MixedUp(slice_bytes=2000), prune=3)
     assert (
         pruned.training.pair_error
         == byteweld.train(corpus, vocab_size=300, prune=3).training.pair_error
@@ -108,8 +107,8 @@ def test_training_in_tasks_is_training(corpus, tmp_path):
 def test_saved_counts_and_documents_are_added_to_files(corpus, tmp_path):
     byteweld.count(documents=["more text"]).save(tmp_path / "more")
     sources = [corpus, tmp_path / "more"]
-    engine = LocalEngine(slice_bytes=3000)
-    assert byteweld.count(sources, engine=engine) == byteweld.count(sources)
+    runner = LocalRunner(slice_bytes=3000)
+    assert byteweld.count(sources, runner=runner) == byteweld.count(sources)
 
 
 def test_errors_name_the_slice_and_the_line_of_the_file(tmp_path):
@@ -120,7 +119,7 @@ def test_errors_name_the_slice_and_the_line_of_the_file(tmp_path):
     with pytest.raises(byteweld.CorpusError) as local:
         byteweld.count(file)
     with pytest.raises(byteweld.TaskError) as found:
-        byteweld.count(file, engine=LocalEngine(slice_bytes=1000))
+        byteweld.count(file, runner=LocalRunner(slice_bytes=1000))
     assert str(found.value).startswith("slice 5 (")
     assert str(found.value).endswith(str(local.value))
 
@@ -128,7 +127,7 @@ def test_errors_name_the_slice_and_the_line_of_the_file(tmp_path):
 def test_an_interrupted_count_goes_on_where_it_was(corpus, tmp_path):
     byteweld.count(corpus, recipe=RECIPE).save(tmp_path / "local")
 
-    class Stopping(LocalEngine):
+    class Stopping(LocalRunner):
         left = 3
 
         def _run(self, function, items):
@@ -154,7 +153,7 @@ def test_a_task_whose_files_are_short_is_run_again(corpus, tmp_path):
     """As after a power failure: the note of a task is there, but not all of its files."""
     byteweld.count(corpus, recipe=RECIPE).save(tmp_path / "local")
 
-    class Failing(LocalEngine):
+    class Failing(LocalRunner):
         def _run(self, function, items):
             if type(function).__name__ != "_CountSlice":
                 raise KeyboardInterrupt
@@ -166,12 +165,12 @@ def test_a_task_whose_files_are_short_is_run_again(corpus, tmp_path):
     runs[0].write_bytes(runs[0].read_bytes()[:-5])
     runs[20].unlink()
     (tmp_path / "tasks.unfinished/slices/0000002.json").write_text("{")
-    count_in_tasks(LocalEngine(slice_bytes=4000), corpus, tmp_path / "tasks")
+    count_in_tasks(LocalRunner(slice_bytes=4000), corpus, tmp_path / "tasks")
     assert digests(tmp_path / "tasks") == digests(tmp_path / "local")
 
 
 def test_another_job_in_the_work_folder_is_refused(corpus, tmp_path):
-    class Stopping(LocalEngine):
+    class Stopping(LocalRunner):
         def _run(self, function, items):
             raise KeyboardInterrupt
             yield
@@ -180,39 +179,39 @@ def test_another_job_in_the_work_folder_is_refused(corpus, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         count_in_tasks(Stopping(slice_bytes=4000), corpus, out)
     with pytest.raises(FileExistsError, match="another job, with other slices"):
-        count_in_tasks(LocalEngine(slice_bytes=3000), corpus, out)
+        count_in_tasks(LocalRunner(slice_bytes=3000), corpus, out)
     with pytest.raises(FileExistsError, match="another job, with other special_tokens"):
-        count_in_tasks(LocalEngine(slice_bytes=4000), corpus, out, find_recipe("modern"))
-    count_in_tasks(LocalEngine(slice_bytes=3000), corpus, out, overwrite=True)
+        count_in_tasks(LocalRunner(slice_bytes=4000), corpus, out, find_recipe("modern"))
+    count_in_tasks(LocalRunner(slice_bytes=3000), corpus, out, overwrite=True)
     assert byteweld.Counts.load(out) == byteweld.count(corpus, recipe=RECIPE)
 
 
-def test_the_work_folder_of_an_engine_may_have_other_files(corpus, tmp_path):
+def test_the_work_folder_of_an_runner_may_have_other_files(corpus, tmp_path):
     work = tmp_path / "work"
     work.mkdir()
     (work / "mine.txt").write_text("mine")
-    byteweld.count(corpus, engine=LocalEngine(slice_bytes=4000, work=work))
+    byteweld.count(corpus, runner=LocalRunner(slice_bytes=4000, work=work))
     assert [path.name for path in work.iterdir()] == ["mine.txt"]
 
 
 def test_several_machines_need_a_folder(corpus):
-    class Elsewhere(LocalEngine):
+    class Elsewhere(LocalRunner):
         is_one_machine = False
 
     with pytest.raises(ValueError, match=r"a folder that all of them see; pass it as work="):
-        byteweld.count(corpus, engine=Elsewhere())
+        byteweld.count(corpus, runner=Elsewhere())
 
 
 def test_a_corpus_that_changes_meanwhile_is_an_error(tmp_path):
     file = write_jsonl(tmp_path / "a.jsonl", make_documents(50))
 
-    class Changing(LocalEngine):
+    class Changing(LocalRunner):
         def _run(self, function, items):
             yield from super()._run(function, items)
             file.touch()
 
     with pytest.raises(byteweld.CorpusError, match="changed while they were counted"):
-        byteweld.count(file, engine=Changing(slice_bytes=500))
+        byteweld.count(file, runner=Changing(slice_bytes=500))
 
 
 def test_remote_work_folders(corpus, tmp_path, monkeypatch):
@@ -222,11 +221,11 @@ def test_remote_work_folders(corpus, tmp_path, monkeypatch):
     monkeypatch.chdir(here)
     system = fsspec.filesystem("memory")
     try:
-        engine = LocalEngine(slice_bytes=4000, work="memory://counting/work")
+        runner = LocalRunner(slice_bytes=4000, work="memory://counting/work")
         byteweld.count(corpus, recipe=RECIPE).save(tmp_path / "local")
-        count_in_tasks(engine, corpus, tmp_path / "tasks")
+        count_in_tasks(runner, corpus, tmp_path / "tasks")
         assert digests(tmp_path / "tasks") == digests(tmp_path / "local")
-        assert byteweld.count(corpus, engine=engine) == byteweld.count(corpus)
+        assert byteweld.count(corpus, runner=runner) == byteweld.count(corpus)
         assert not system.find("/counting")
         assert not list(here.iterdir())
     finally:
@@ -238,7 +237,7 @@ def test_a_table_in_memory_cannot_be_divided():
     import pyarrow as pa
 
     with pytest.raises(TypeError, match="cannot be divided"):
-        byteweld.count(pa.table({"text": ["a"]}), engine=LocalEngine())
+        byteweld.count(pa.table({"text": ["a"]}), runner=LocalRunner())
 
 
 def test_a_task_that_still_writes_does_not_hide_the_failure(
@@ -255,7 +254,7 @@ def test_a_task_that_still_writes_does_not_hide_the_failure(
         real_rmdir(path, **options)
 
     def fail() -> None:
-        with LocalEngine() as engine, begun(engine, {"job": "count"}, None) as work:
+        with LocalRunner() as runner, begun(runner, {"job": "count"}, None) as work:
             folders.append(Path(str(work.folder)))
             (folders[0] / "slices").mkdir()
             raise LookupError("the failure")

@@ -18,10 +18,9 @@ from hypothesis import strategies as st
 import byteweld
 from byteweld import peers, proof
 from byteweld.corpus import Corpus, open_corpus
-from byteweld.distributed import proving
-from byteweld.distributed.proving import Proved, WorkerPeer, prove_corpus
-from byteweld.engines import Engine, LocalEngine
 from byteweld.errors import CorpusError, TaskError
+from byteweld.jobs import LocalRunner, Runner, proving
+from byteweld.jobs.proving import Proved, WorkerPeer, prove_corpus
 from tests.helpers.sliced import Drawn, Encoder, MixedUp, corpora
 from tests.helpers.strategies import examples
 
@@ -81,14 +80,14 @@ def outcome(function: Any) -> Any:
 
 
 def check(
-    corpus: Corpus, engine: Engine, ours: proof.Side, theirs: proof.Side, *, num_threads: int = 1
+    corpus: Corpus, runner: Runner, ours: proof.Side, theirs: proof.Side, *, num_threads: int = 1
 ) -> Any:
     skip = corpus.reading.on_error == "skip"
     expected = outcome(
         lambda: prove_here(corpus, ours, theirs, skip_failures=skip, num_threads=num_threads)
     )
     open_theirs = functools.partial(Encoder, *theirs)
-    found = outcome(lambda: prove_corpus(engine, corpus, ours, open_theirs, skip_failures=skip))
+    found = outcome(lambda: prove_corpus(runner, corpus, ours, open_theirs, skip_failures=skip))
     assert found == expected
     return found
 
@@ -119,8 +118,8 @@ def test_slices_have_the_result_of_the_whole(
     num_threads: int,
 ) -> None:
     corpus = drawn.write(tmp_path)
-    engine = MixedUp(seed, slice_bytes=slice_bytes, num_threads=1)
-    check(corpus, engine, ours, theirs, num_threads=num_threads)
+    runner = MixedUp(seed, slice_bytes=slice_bytes, num_threads=1)
+    check(corpus, runner, ours, theirs, num_threads=num_threads)
 
 
 # ---------------------------------------------------------------------- the first difference
@@ -137,13 +136,13 @@ def lines(tmp_path: Path) -> Corpus:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_the_first_difference_is_that_of_the_corpus(lines: Corpus, seed: int) -> None:
-    engine = MixedUp(seed, window=100, slice_bytes=10, num_threads=1)
-    found = check(lines, engine, OURS, Encoder("theirs", OTHER))
+    runner = MixedUp(seed, window=100, slice_bytes=10, num_threads=1)
+    found = check(lines, runner, OURS, Encoder("theirs", OTHER))
     assert found.proof.difference.document.number == 40
     assert (found.proof.documents, found.proof.bytes) == (39, 39 * 3)
 
 
-class FirstIsLast(LocalEngine):
+class FirstIsLast(LocalRunner):
     """Runs the first task after all others, as if it took long."""
 
     def _run(self, function: Any, items: Any) -> Iterator[Any]:
@@ -157,10 +156,10 @@ class FirstIsLast(LocalEngine):
 
 
 def test_tasks_after_a_difference_are_not_started(lines: Corpus) -> None:
-    engine = FirstIsLast(slice_bytes=10, num_threads=1)
-    found = check(lines, engine, OURS, Encoder("theirs", OTHER))
+    runner = FirstIsLast(slice_bytes=10, num_threads=1)
+    found = check(lines, runner, OURS, Encoder("theirs", OTHER))
     assert found.proof.difference.document.number == 40
-    assert len(engine.ran) < 20
+    assert len(runner.ran) < 20
 
 
 def test_a_difference_comes_before_an_error_that_is_found_earlier(tmp_path: Path) -> None:
@@ -168,10 +167,10 @@ def test_a_difference_comes_before_an_error_that_is_found_earlier(tmp_path: Path
     file.write_text('{"text": "ab"}\n{"text": "abc"}\n' + '{"text": "ab"}\n' * 9 + "{broken\n")
     corpus = open_corpus(file)
     for seed in range(10):
-        engine = MixedUp(seed, window=100, slice_bytes=15, num_threads=1)
-        found = check(corpus, engine, OURS, Encoder("theirs", OTHER))
+        runner = MixedUp(seed, window=100, slice_bytes=15, num_threads=1)
+        found = check(corpus, runner, OURS, Encoder("theirs", OTHER))
         assert found.proof.difference.document.number == 2
-        kind, message = check(corpus, engine, OURS, Encoder("theirs", SAME))
+        kind, message = check(corpus, runner, OURS, Encoder("theirs", SAME))
         assert kind is CorpusError
         assert ":12: " in message
 
@@ -184,8 +183,8 @@ def test_skipped_documents_are_those_before_the_difference(tmp_path: Path) -> No
     (tmp_path / "c.jsonl").write_text('{"text": "ab"}\n')
     corpus = open_corpus(tmp_path, on_error="skip")
     for size in (1, 20, 70, 1000):
-        engine = MixedUp(size, slice_bytes=size, num_threads=1)
-        found = check(corpus, engine, OURS, Encoder("theirs", OTHER, b"!"))
+        runner = MixedUp(size, slice_bytes=size, num_threads=1)
+        found = check(corpus, runner, OURS, Encoder("theirs", OTHER, b"!"))
         assert (found.files, found.skipped, found.proof.skipped_documents) == (2, 13, 14)
         assert len(found.proof.skipped) == 10
         assert found.proof.skipped[0].document.number == 6
@@ -195,7 +194,7 @@ def test_skipped_documents_are_those_before_the_difference(tmp_path: Path) -> No
 # ---------------------------------------------------------------------- tasks
 
 
-class Ending(LocalEngine):
+class Ending(LocalRunner):
     """Ends after some tasks, as if the process were killed."""
 
     def __init__(self, tasks: int, **options: Any) -> None:
@@ -214,11 +213,11 @@ def test_a_work_folder_keeps_what_tasks_have_found(tmp_path: Path, lines: Corpus
     theirs = functools.partial(Encoder, "theirs", SAME)
     with pytest.raises(KeyboardInterrupt):
         prove_corpus(Ending(12, **options), lines, OURS, theirs)
-    engine = MixedUp(3, **options)
+    runner = MixedUp(3, **options)
     seen: list[int] = []
-    found = prove_corpus(engine, lines, OURS, theirs, progress=seen.append)
+    found = prove_corpus(runner, lines, OURS, theirs, progress=seen.append)
     assert 0 < seen[0] < seen[-1] == lines.total_bytes
-    assert min(part.number for part in engine.ran) == 13
+    assert min(part.number for part in runner.ran) == 13
     assert timeless(found) == timeless(
         prove_here(lines, OURS, theirs(), skip_failures=False, num_threads=1)
     )
@@ -233,7 +232,7 @@ def test_a_changed_file_is_noticed(tmp_path: Path, lines: Corpus) -> None:
 
     theirs = functools.partial(Encoder, "theirs", SAME)
     with pytest.raises(CorpusError, match="files of the corpus changed while they were read"):
-        prove_corpus(LocalEngine(slice_bytes=10), lines, OURS, theirs, progress=touch)
+        prove_corpus(LocalRunner(slice_bytes=10), lines, OURS, theirs, progress=touch)
 
 
 def test_a_task_that_fails_is_named(lines: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,19 +242,19 @@ def test_a_task_that_fails_is_named(lines: Corpus, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(proving, "_Documents", fails)
     theirs = functools.partial(Encoder, "theirs", SAME)
     with pytest.raises(TaskError, match=r"slice 0 \(.*a.txt, bytes 0 to .*too little"):
-        prove_corpus(LocalEngine(slice_bytes=10), lines, OURS, theirs)
+        prove_corpus(LocalRunner(slice_bytes=10), lines, OURS, theirs)
 
 
 def test_a_node_with_another_version_is_refused(lines: Corpus) -> None:
     names = iter(["theirs 1", "theirs 2"])
     with pytest.raises(TaskError, match="has theirs 2, but the proof was started with theirs 1"):
-        prove_corpus(LocalEngine(), lines, OURS, lambda: Encoder(next(names), SAME))
+        prove_corpus(LocalRunner(), lines, OURS, lambda: Encoder(next(names), SAME))
 
 
 def test_a_table_in_memory_is_refused() -> None:
     table = pytest.importorskip("pyarrow").table({"text": ["a"]})
     with pytest.raises(TypeError, match="cannot be divided among tasks"):
-        prove_corpus(LocalEngine(), open_corpus(table), OURS, lambda: OURS)
+        prove_corpus(LocalRunner(), open_corpus(table), OURS, lambda: OURS)
 
 
 # ---------------------------------------------------------------------- peers
@@ -286,6 +285,6 @@ def test_a_worker_opens_a_peer_from_its_files(
 
 def test_a_compressed_file_is_read_whole(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(gzip.compress(b'{"text": "ab abc"}\n' * 200, 0))
-    engine = MixedUp(slice_bytes=100, num_threads=1)
-    found = check(open_corpus(tmp_path), engine, OURS, Encoder("theirs", SAME))
+    runner = MixedUp(slice_bytes=100, num_threads=1)
+    found = check(open_corpus(tmp_path), runner, OURS, Encoder("theirs", SAME))
     assert (found.proof.documents, found.files) == (200, 1)

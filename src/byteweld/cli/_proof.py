@@ -15,7 +15,7 @@ from byteweld._speed import speed
 from byteweld.cli import _command, _errors, _input, _output
 from byteweld.cli._documents import Documents
 from byteweld.corpus import File, describe, open_remote
-from byteweld.engines import Engine
+from byteweld.jobs import Runner
 from byteweld.markup import Html, element, facts, joined, more, section, table
 from byteweld.render import around, visible
 
@@ -55,7 +55,7 @@ class Found(NamedTuple):
     files: Documents
     threads: int  # of each task, if there are tasks
     seconds: float
-    engine: str = "local"
+    runner: str = "local"
 
     @property
     def is_identical(self) -> bool:
@@ -89,7 +89,7 @@ def lines(seen: Found) -> Iterator[str]:
     yield f"  {_output.size(found.bytes)} in {_output.amount(seen.num_files, 'file')}"
     names = (seen.ours.name, seen.peer.name)
     width = max(map(len, names))
-    per_thread = " per thread" if seen.threads > 1 or seen.engine != "local" else ""
+    per_thread = " per thread" if seen.threads > 1 or seen.runner != "local" else ""
     for name, seconds in zip(names, found.seconds, strict=True):
         copied = seen.peer.copied and name == seen.peer.name
         rate = speed(found.bytes, seconds)
@@ -183,7 +183,7 @@ def to_dict(seen: Found) -> dict[str, Any]:
         "bytes": found.bytes,
         "files": seen.num_files,
         "skipped_documents": seen.num_malformed + found.skipped_documents,
-        "engine": seen.engine,
+        "runner": seen.runner,
         "threads": seen.threads,
         "elapsed_seconds": seen.seconds,
         "seconds": {"byteweld": found.seconds[0], "peer": found.seconds[1]},
@@ -238,7 +238,7 @@ class Corpus:
             self._stdin.update(document.content)
             self._stdin_bytes += len(document.content)
 
-    def files(self, tasks: Engine | None) -> list[dict[str, Any]]:
+    def files(self, tasks: Runner | None) -> list[dict[str, Any]]:
         """Each file's path, size and SHA-256; for standard input, those of its documents."""
         found: list[dict[str, Any]] = [
             {
@@ -302,7 +302,7 @@ def to_keep(seen: Found, files: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _threads(seen: Found) -> str:
-    tasks = "" if seen.engine == "local" else f" of each task on {seen.engine}"
+    tasks = "" if seen.runner == "local" else f" of each task on {seen.runner}"
     return f"{seen.threads} threads{tasks}"
 
 

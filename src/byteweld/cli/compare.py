@@ -10,18 +10,18 @@ from byteweld.cli import DONE, FAILED, NO, _errors, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
 from byteweld.cli._documents import Documents
-from byteweld.cli._engine import EngineOptions
 from byteweld.cli._page import Shown
+from byteweld.cli._runner import RunnerOptions
 from byteweld.comparison._text import summary
 from byteweld.comparison.corpora import MAX_DIFFERENCES, compare_files
-from byteweld.distributed.comparing import compare_corpus
+from byteweld.jobs.comparing import compare_corpus
 
 EXAMPLES = """
 byteweld compare mine.json theirs.json books/
 byteweld compare cl100k_base o200k_base src/ --ext .py,.rs --no-fail
 byteweld compare mine.json theirs.json chats.jsonl --special-text text --html report.html
 byteweld compare mine.json r50k.tiktoken books/ --pattern gpt2 --no-special --json
-byteweld compare mine.json theirs.json s3://crawl/ --engine ray --address auto
+byteweld compare mine.json theirs.json s3://crawl/ --runner ray --address auto
 """
 
 First = Annotated[
@@ -92,7 +92,7 @@ def run(
     force: options.Force = False,
     settings: _Settings = _Settings(),
     reading: options.Reading = options.Reading(),
-    engine: EngineOptions = EngineOptions(),
+    runner: RunnerOptions = RunnerOptions(),
 ) -> int:
     """Encode a corpus with two tokenizers and compare the results.
 
@@ -101,10 +101,10 @@ def run(
     first of them in context (or, if all splits agree, the first tokens with different ids). The
     exit code is 1 if ids differ.
 
-    With --engine ray, slices of the corpus are compared in tasks; the result is the same. With
+    With --runner ray, slices of the corpus are compared in tasks; the result is the same. With
     --work, what tasks have found is kept until the end, so that the same command resumes.
     """
-    engine.check(source, threads)
+    runner.check(source, threads)
     shown = Shown(html, json=json, force=force)
     one, other = settings.load(first, second)
     known = {**one.vocab.special_tokens, **other.vocab.special_tokens}
@@ -115,7 +115,7 @@ def run(
         **specials.arguments(known),
     }
     with (
-        engine.open() as tasks,
+        runner.open() as tasks,
         files.progress("comparing", in_tasks=tasks is not None) as advance,
     ):
         if tasks is None:

@@ -11,10 +11,10 @@ import byteweld
 from byteweld.cli import _corpus, _errors, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Option
-from byteweld.cli._engine import EngineOptions, RankOptions
+from byteweld.cli._runner import RankOptions, RunnerOptions
 from byteweld.corpus import Corpus
-from byteweld.distributed.counting import count_share, counted, publish, saved_counts
-from byteweld.engines import Engine, RankEngine
+from byteweld.jobs import RankRunner, Runner
+from byteweld.jobs.counting import count_share, counted, publish, saved_counts
 from byteweld.render import visible
 from byteweld.sources import Sources
 
@@ -23,7 +23,7 @@ byteweld count books/ --top 50
 byteweld count shard-1.jsonl --special '<|endoftext|>' --out counts-1
 byteweld count counts-1 counts-2 --special '<|endoftext|>' --out all --memory 2GB
 byteweld train counts-1 counts-2 --special '<|endoftext|>' --vocab-size 32768
-byteweld count 's3://bucket/crawl/*.jsonl' --out counts --engine ray --address auto --work /shared
+byteweld count 's3://bucket/crawl/*.jsonl' --out counts --runner ray --address auto --work /shared
 byteweld count crawl/ --out counts --rank $SLURM_ARRAY_TASK_ID --world-size 64
 """
 
@@ -59,7 +59,7 @@ def run(
     prune: options.Prune = None,
     threads: options.Threads = None,
     memory: options.Memory = None,
-    engine: EngineOptions = EngineOptions(),
+    runner: RunnerOptions = RunnerOptions(),
     ranks: RankOptions = RankOptions(),
     force: options.Force = False,
     json: options.Json = False,
@@ -79,13 +79,13 @@ def run(
     )
     if out is not None:
         _check_out(out, force=force)
-    engine.check(source, threads)
-    rank = ranks.open(engine, threads)
+    runner.check(source, threads)
+    rank = ranks.open(runner, threads)
     sources = _corpus.open_all(source, chosen, reading)
     if rank is not None:
         _count_share(rank, sources, chosen, out, memory)
         return
-    with engine.open() as running, _corpus.Bars(sources) as bars:
+    with runner.open() as running, _corpus.Bars(sources) as bars:
         if running is not None and out is not None and prune is None and not json:
             _count_on(running, sources, chosen, out, memory, bars, force=force)
             return
@@ -93,7 +93,7 @@ def run(
             chosen,
             num_threads=threads,
             memory=memory,
-            engine=running,
+            runner=running,
             near=out,
             progress=bars.count,
         )
@@ -128,7 +128,7 @@ def run(
 
 
 def _count_on(
-    engine: Engine,
+    runner: Runner,
     sources: Sources,
     recipe: byteweld.Recipe,
     out: str,
@@ -137,11 +137,11 @@ def _count_on(
     *,
     force: bool,
 ) -> None:
-    """Count files on an engine, whose tasks write the counts: they are not loaded here."""
+    """Count files on a runner, whose tasks write the counts: they are not loaded here."""
     corpus = _only_files(sources)
     started = time.perf_counter()
     with counted(
-        engine, corpus, recipe, near=out, memory=memory, overwrite=force, progress=bars.count
+        runner, corpus, recipe, near=out, memory=memory, overwrite=force, progress=bars.count
     ) as work:
         publish(work, Path(out), overwrite=force)
     bars.close()
@@ -167,7 +167,7 @@ def _only_files(sources: Sources) -> Corpus:
 
 
 def _count_share(
-    rank: RankEngine,
+    rank: RankRunner,
     sources: Sources,
     recipe: byteweld.Recipe,
     out: str | None,

@@ -8,16 +8,15 @@ from typing import Annotated
 from byteweld.cli import _errors, count, tokenize
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument
-from byteweld.cli._engine import EngineOptions
+from byteweld.cli._runner import RunnerOptions
 from byteweld.dataset import distributed as dataset
-from byteweld.distributed import counting
-from byteweld.engines import LocalEngine
+from byteweld.jobs import LocalRunner, counting
 from byteweld.sources import Sources
 
 EXAMPLES = """
 byteweld merge counts
 byteweld merge data
-byteweld merge data --engine ray --address auto
+byteweld merge data --runner ray --address auto
 """
 
 Out = Annotated[
@@ -29,7 +28,7 @@ def run(
     out: Out,
     threads: options.Threads = None,
     memory: options.Memory = None,
-    engine: EngineOptions = EngineOptions(),
+    runner: RunnerOptions = RunnerOptions(),
     force: options.Force = False,
 ) -> None:
     """Combine what the ranks of `byteweld count` or `byteweld tokenize` have written.
@@ -44,8 +43,8 @@ def run(
             f"nothing to merge for {out}: neither {out}.unfinished of `byteweld count` nor "
             f"{out}/.unfinished of `byteweld tokenize`, with --rank"
         )
-    with engine.open() as found:
-        running = LocalEngine(num_threads=threads) if found is None else found
+    with runner.open() as found:
+        running = LocalRunner(num_threads=threads) if found is None else found
         if is_dataset and force:
             raise _errors.UsageError(
                 "--force is for counts; a dataset is only made where none is, so leave it out"

@@ -17,10 +17,10 @@ from byteweld.cli import DONE, FAILED, NO, _errors, _input, _output, _proof
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
 from byteweld.cli._documents import Documents
-from byteweld.cli._engine import EngineOptions
 from byteweld.cli._proof_checkpoint import Checkpoint
-from byteweld.distributed.proving import WorkerPeer, prove_corpus
-from byteweld.engines import Engine
+from byteweld.cli._runner import RunnerOptions
+from byteweld.jobs import Runner
+from byteweld.jobs.proving import WorkerPeer, prove_corpus
 from byteweld.markup import document
 
 EXAMPLES = """
@@ -30,7 +30,7 @@ byteweld prove cl100k_base big.txt.gz --separator '<|endoftext|>'
 byteweld prove tokenizer.json books/ --out proof.json --html proof.html
 byteweld prove cl100k_base crawl/ --checkpoint crawl.checkpoint
 byteweld prove r50k.tiktoken books/ --pattern gpt2 --no-special --peer tokenizers --threads 1
-byteweld prove cl100k_base s3://crawl/ --engine ray --address auto --work s3://scratch/
+byteweld prove cl100k_base s3://crawl/ --runner ray --address auto --work s3://scratch/
 """
 
 TokenizerArgument = Annotated[
@@ -90,7 +90,7 @@ def run(
     checkpoint: CheckpointPath = None,
     loading: options.Loading = options.Loading(),
     reading: options.Reading = options.Reading(),
-    engine: EngineOptions = EngineOptions(),
+    runner: RunnerOptions = RunnerOptions(),
 ) -> int:
     """Encode a corpus with byteweld and with the real tiktoken or tokenizers, and compare the ids.
 
@@ -99,13 +99,13 @@ def run(
     exit code 2; --on-error can skip or repair such documents.
 
     Documents are encoded on several threads; the result is the same for any number of them. With
-    --engine ray, slices of the corpus are compared in tasks, again with the same result. Every node
+    --runner ray, slices of the corpus are compared in tasks, again with the same result. Every node
     needs the other library, in the same version.
     """
-    engine.check(source, threads)
-    if checkpoint is not None and engine.engine != "local":
+    runner.check(source, threads)
+    if checkpoint is not None and runner.runner != "local":
         raise _errors.UsageError(
-            f"--checkpoint is for a proof in one process; with --engine {engine.engine}, use "
+            f"--checkpoint is for a proof in one process; with --runner {runner.runner}, use "
             "--work, which keeps what tasks have compared"
         )
     for flag, file in (("--out", out), ("--html", html)):
@@ -148,7 +148,7 @@ def run(
     point = None if checkpoint is None else Checkpoint(checkpoint, facts, files)
     num_threads = threads or os.cpu_count() or 1
     skip_failures = reading.on_error == "skip"
-    with engine.open() as tasks:
+    with runner.open() as tasks:
         started = time.perf_counter()
         if tasks is None:
             found = _prove(
@@ -164,7 +164,7 @@ def run(
             )
         seconds = time.perf_counter() - started if point is None else point.seconds
         seen = _proof.Found(
-            tokenizer, ours, opened, found, files, num_threads, seconds, engine.engine
+            tokenizer, ours, opened, found, files, num_threads, seconds, runner.runner
         )
         code = _show(seen, json)
         if corpus is not None:
@@ -236,7 +236,7 @@ def _prove(
 
 
 def _prove_in_tasks(
-    tasks: Engine,
+    tasks: Runner,
     ours: _proof.Ours,
     peer: WorkerPeer,
     files: Documents,

@@ -11,12 +11,12 @@ from byteweld.cli import _corpus, _errors, _input, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Option
 from byteweld.cli._documents import check_stdin
-from byteweld.cli._engine import EngineOptions, RankOptions
+from byteweld.cli._runner import RankOptions, RunnerOptions
 from byteweld.dataset import distributed
 from byteweld.dataset import run as dataset
 from byteweld.dataset.estimate import Estimate, estimate
 from byteweld.dataset.options import Options, Plan
-from byteweld.engines import Engine, RankEngine
+from byteweld.jobs import RankRunner, Runner
 from byteweld.sources import Sources
 
 EXAMPLES = """
@@ -25,7 +25,7 @@ byteweld tokenize 'shards/*.jsonl.zst' -t tokenizer.json --out data --validation
 byteweld tokenize web.parquet -t gpt2.json --out data --format megatron --prefix web
 byteweld tokenize books/ -t tokenizer.json --out data --format parquet --pack 2048
 byteweld tokenize books/ -t tokenizer.json --out data --dry-run
-byteweld tokenize s3://bucket/crawl -t tokenizer.json --out s3://bucket/data --engine ray
+byteweld tokenize s3://bucket/crawl -t tokenizer.json --out s3://bucket/data --runner ray
 byteweld tokenize crawl/ -t tokenizer.json --out data --rank $SLURM_ARRAY_TASK_ID --world-size 64
 """
 
@@ -182,7 +182,7 @@ def run(
     reading: options.Reading = options.Reading(),
     dry_run: DryRun = False,
     threads: options.Threads = None,
-    engine: EngineOptions = EngineOptions(),
+    runner: RunnerOptions = RunnerOptions(),
     ranks: RankOptions = RankOptions(),
     force: Force = False,
     json: options.Json = False,
@@ -195,8 +195,8 @@ def run(
     result has the same bytes. manifest.json lists the sources, the options, the tokenizer's
     fingerprint and the SHA-256 of every file; `byteweld verify` checks them.
     """
-    engine.check(source, threads)
-    rank = ranks.open(engine, threads)
+    runner.check(source, threads)
+    rank = ranks.open(runner, threads)
     tok = options.load_tokenizer(tokenizer, pattern=load_pattern, special=load_special)
     plan = Options(**layout._asdict(), special_text=special_text).complete(tok)  # type: ignore[arg-type]  # checked
     if rank is not None and _input.STDIN in source:
@@ -218,9 +218,9 @@ def run(
     if rank is not None:
         _encode_share(rank, sources, tok, out, plan, force=force)
         return
-    with engine.open() as running:
+    with runner.open() as running:
         result, seconds = make(
-            sources, tok, out, plan, threads=threads, force=force, engine=running
+            sources, tok, out, plan, threads=threads, force=force, runner=running
         )
     if json:
         _output.report(_summary(result.manifest, out, result, seconds))
@@ -236,14 +236,14 @@ def make(
     *,
     threads: int | None,
     force: bool,
-    engine: Engine | None = None,
+    runner: Runner | None = None,
 ) -> tuple[dataset.Result, float]:
     """Make the dataset with a progress bar; returns the result and the seconds it took."""
     started = time.perf_counter()
     with Bars(sources) as bars:
-        if engine is not None:
+        if runner is not None:
             made = distributed.run_on(
-                engine, sources, tok, out, plan, overwrite=force, progress=bars.show
+                runner, sources, tok, out, plan, overwrite=force, progress=bars.show
             )
             return made, time.perf_counter() - started
         result = dataset.run(
@@ -259,7 +259,7 @@ def make(
 
 
 def _encode_share(
-    rank: RankEngine,
+    rank: RankRunner,
     sources: Sources,
     tok: byteweld.Tokenizer,
     out: str,

@@ -16,7 +16,7 @@ from byteweld.cli import _corpus, _errors, _input, _output, _targets, _training
 from byteweld.cli import _options as options
 from byteweld.cli._ck import CkOptions
 from byteweld.cli._command import Argument, Option
-from byteweld.cli._engine import EngineOptions
+from byteweld.cli._runner import RunnerOptions
 from byteweld.cli._training import Display
 from byteweld.sources import Counted
 from byteweld.training.checkpoint import remove_checkpoint
@@ -29,7 +29,7 @@ byteweld train 'data/*.jsonl.zst' --field text --vocab-size 64k --eos '<|endofte
 byteweld train books/ --sizes 8k,16k,32k --out books.json
 byteweld train letters/ --start books-8k.json --vocab-size 10k --out letters.json
 byteweld train huge/ --vocab-size 128k --checkpoint huge.checkpoint
-byteweld train crawl/ --vocab-size 128k --engine ray --address auto --work /shared/tmp
+byteweld train crawl/ --vocab-size 128k --runner ray --address auto --work /shared/tmp
 byteweld train tiny.txt --recipe from-scratch --vocab-size 500 --out tiny.json
 byteweld train drawings/ --recipe ck --vocab-size 320 --out tokenizer.json --binary-out export/
 cat corpus.txt | byteweld train - --vocab-size 8192 --out corpus.tiktoken
@@ -180,7 +180,7 @@ def run(
     prune: options.Prune = None,
     threads: options.Threads = None,
     memory: options.Memory = None,
-    engine: EngineOptions = EngineOptions(),
+    runner: RunnerOptions = RunnerOptions(),
     progress: _training.ProgressKind = None,
     json: options.Json = False,
     ck: CkOptions = CkOptions(),
@@ -195,7 +195,7 @@ def run(
     started = time.perf_counter()
     _output.progress_as_json(progress == "json")
     source = ck.source(source or [])
-    engine.check(source, None)  # the merges are learned here, on these threads
+    runner.check(source, None)  # the merges are learned here, on these threads
     recipe = ck.recipe(recipe, start, ascii_only=changes.ascii_only)
     changes = ck.changes(changes)
     writing = writing._replace(binary_out=ck.binary_out(writing.binary_out))
@@ -216,7 +216,7 @@ def run(
         )
     sources = _corpus.open_all(source, chosen, reading, checkpoint)
     with (
-        engine.open() as running,
+        runner.open() as running,
         _resumable(checkpoint),
         Display(sources, checkpoint, largest if running is not None else None) as display,
     ):
@@ -229,7 +229,7 @@ def run(
             prune=prune,
             num_threads=threads,
             memory=memory,
-            engine=running,
+            runner=running,
             progress=display.on_event,
             on_counted=display.on_counted,
         )

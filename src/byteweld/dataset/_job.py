@@ -206,7 +206,7 @@ class Job:
         if (self.work / TASKS).exists():
             raise FileExistsError(
                 f"{self.folder} holds an unfinished dataset of tasks; run the same job on the same "
-                "engine (--engine), or in ranks, to finish it, or pass overwrite=True (--force) to "
+                "runner (--runner), or in ranks, to finish it, or pass overwrite=True (--force) to "
                 "start over"
             )
         facts = json.loads(json.dumps(self.facts()))

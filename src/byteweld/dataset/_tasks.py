@@ -28,8 +28,8 @@ from byteweld.dataset._shard import LENGTH_BYTES, Shard, ShardName, mapped
 from byteweld.dataset._writer import file_digest
 from byteweld.dataset.formats import FORMATS
 from byteweld.dataset.options import Plan
-from byteweld.distributed._work import Work
 from byteweld.errors import CorpusError
+from byteweld.jobs._work import Work
 from byteweld.sources import Sources
 from byteweld.tokenizer import Tokenizer
 

@@ -63,9 +63,9 @@ from byteweld.dataset._tasks import (
 from byteweld.dataset.formats import FORMATS
 from byteweld.dataset.options import Plan
 from byteweld.dataset.run import Progress, Result
-from byteweld.distributed._work import JOB, Work, begin, digest_of, resumed, slice_facts
-from byteweld.engines import Engine, RankEngine
 from byteweld.errors import CorpusError
+from byteweld.jobs import RankRunner, Runner
+from byteweld.jobs._work import JOB, Work, begin, digest_of, resumed, slice_facts
 from byteweld.sources import Sources
 from byteweld.tokenizer import Tokenizer
 
@@ -75,7 +75,7 @@ _TOTALS: Final = ("documents", "tokens", "text_bytes")  # of slices, as progress
 
 
 def run_on(
-    engine: Engine,
+    runner: Runner,
     sources: Sources,
     tok: Tokenizer,
     out: str,
@@ -91,7 +91,7 @@ def run_on(
         done = target.complete_manifest()
         if done is not None:
             return Result(done, True, done.documents, time.perf_counter() - started)
-        making, slices = target.begin(engine, progress)
+        making, slices = target.begin(runner, progress)
         resumed = making.documents
         making.encode(slices, tok, target.corpus, plan)
         manifest = making.finish()
@@ -99,7 +99,7 @@ def run_on(
 
 
 def encode_share(
-    engine: RankEngine,
+    runner: RankRunner,
     sources: Sources,
     tok: Tokenizer,
     out: str,
@@ -113,7 +113,7 @@ def encode_share(
         target.job.check_folder()
     if target.complete_manifest() is None:
         target.check_unfinished()
-        making, slices = target.begin(engine, progress)
+        making, slices = target.begin(runner, progress)
         making.encode(slices, tok, target.corpus, plan)
 
 
@@ -122,13 +122,13 @@ def has_ranks(out: str) -> bool:
     return open_folder(out).folder(WORK).exists(JOB)
 
 
-def merge_ranks(out: str, engine: Engine, *, progress: Report | None = None) -> Result:
+def merge_ranks(out: str, runner: Runner, *, progress: Report | None = None) -> Result:
     """Make the dataset of what all ranks have encoded."""
     started = time.perf_counter()
     folder = open_folder(out)
     with locked(folder.path) if isinstance(folder, LocalFolder) else contextlib.nullcontext():
         work, _ = resumed(folder.folder(WORK))
-        making = _Making(folder, work, work.details(), engine, progress)
+        making = _Making(folder, work, work.details(), runner, progress)
         making.check_encoded()
         return Result(making.finish(), False, 0, time.perf_counter() - started)
 
@@ -161,7 +161,7 @@ class _Target:
         if self.work.exists(FACTS):
             raise FileExistsError(
                 f"{self.out} holds an unfinished dataset that was begun without tasks; run the "
-                "same job without --engine and --rank to finish it, or pass overwrite=True "
+                "same job without --runner and --rank to finish it, or pass overwrite=True "
                 "(--force) to start over"
             )
 
@@ -188,10 +188,10 @@ class _Target:
         self.work.remove_all()  # if the last run was killed at its very end
         return manifest
 
-    def begin(self, engine: Engine, progress: Report | None) -> tuple[_Making, list[Slice]]:
+    def begin(self, runner: Runner, progress: Report | None) -> tuple[_Making, list[Slice]]:
         """Divide the corpus, and begin the job or go on with it."""
         self.job.check_packages()
-        slices = divide(self.corpus, engine.slice_bytes)
+        slices = divide(self.corpus, runner.slice_bytes)
         facts = json.loads(json.dumps(self.job.facts()))
         identity = {
             **facts,
@@ -207,7 +207,7 @@ class _Target:
             "divided": [file.number for file in _divided(slices)],
         }
         work = begin(self.work, identity, overwrite=False, details=details)
-        return _Making(self.out, work, details, engine, progress), slices
+        return _Making(self.out, work, details, runner, progress), slices
 
 
 class _Making:
@@ -222,13 +222,13 @@ class _Making:
         out: Folder,
         work: Work,
         details: dict[str, Any],
-        engine: Engine,
+        runner: Runner,
         progress: Report | None,
     ) -> None:
         self._out = out
         self._work = work
         self._details = details
-        self._engine = engine
+        self._runner = runner
         self._progress = progress
         self._options: dict[str, Any] = details["options"]
         self._format = FORMATS[details["format"]]
@@ -257,21 +257,21 @@ class _Making:
 
     def encode(self, slices: list[Slice], tok: Tokenizer, corpus: Corpus, plan: Plan) -> None:
         """Encode the slices that are not encoded yet, and hash divided files; a rank, its share."""
-        engine = self._engine
-        mine = engine.share(slices)
+        runner = self._runner
+        mine = runner.share(slices)
         todo = [part for part in mine if part.number not in self._encoded]
         sizes = {part.number: part.size for part in mine}
         total = sum(sizes.values())
         done = total - sum(part.size for part in todo)
-        task = EncodeSlice.of(self._work, tok, corpus, plan, engine.threads_per_task)
+        task = EncodeSlice.of(self._work, tok, corpus, plan, runner.threads_per_task)
         self._report("encoding", done, total)
-        for number, result in engine.map_unordered(task, todo):
+        for number, result in runner.map_unordered(task, todo):
             self._add(number, result)
             done += sizes[number]
             self._report("encoding", done, total)
         digest = DigestFile(self._work, corpus.reading.on_error == "skip")
-        files = [f for f in engine.share(_divided(slices)) if f.number not in self._digests]
-        self._digests.update(engine.map_unordered(digest, files))
+        files = [f for f in runner.share(_divided(slices)) if f.number not in self._digests]
+        self._digests.update(runner.map_unordered(digest, files))
 
     def check_encoded(self) -> None:
         """Raise unless all slices are encoded and all divided files hashed."""
@@ -375,7 +375,7 @@ class _Making:
         results = self._work.results(stage)
         todo = [item for number, item in items.items() if number not in results]
         self._report(name, len(items) - len(todo), len(items))
-        for number, result in self._engine.map_unordered(task, todo):
+        for number, result in self._runner.map_unordered(task, todo):
             results[number] = result
             self._report(name, len(results), len(items))
         return results

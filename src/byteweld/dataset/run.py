@@ -96,7 +96,7 @@ def run(
 ) -> Result:
     """Make the dataset, or what is left to make of it."""
     started = time.perf_counter()
-    check_local(out, ", or make it in tasks: engine='ray' (--engine), --rank")
+    check_local(out, ", or make it in tasks: runner='ray' (--runner), --rank")
     job = Job(sources, tok, Path(out), plan)
     job.check_packages()
     with job.locked(overwrite=overwrite):

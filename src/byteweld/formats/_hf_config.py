@@ -1,8 +1,8 @@
 """The roles in `tokenizer_config.json`, the file beside tokenizer.json that transformers reads.
 
 Only the keys `bos_token`, `eos_token`, `pad_token` and `unk_token` are read or written. Writing
-gives them the roles of the vocabulary, all four, and preserves the other keys of a file. A role is the text of a token, an object with the text
-as `content`, or null for no token.
+gives them the roles of the vocabulary, all four, and preserves the other keys of a file. A role is
+the text of a token, an object with the text as `content`, or null for no token.
 
 Reading ignores a config that is not valid, and roles of any other type: no config can make a valid
 tokenizer.json unreadable. Saving refuses to merge into such a file, which would lose what it says.

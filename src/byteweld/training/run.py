@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from byteweld import _native
 from byteweld.counts import Counts, Memory
-from byteweld.engines import Engine
 from byteweld.errors import FormatError
+from byteweld.jobs import Runner
 from byteweld.recipes import Recipe
 from byteweld.sources import Counted, Sources
 from byteweld.training.checkpoint import Checkpoint, LearnedMerge
@@ -59,13 +59,13 @@ def run(
     prune: int | None = None,
     num_threads: int | None = None,
     memory: Memory | None = None,
-    engine: Engine | None = None,
+    runner: Runner | None = None,
     progress: Progress | None = None,
     on_counted: Callable[[Counted, int | None], object] | None = None,
 ) -> Result:
     """Count the sources and learn merges until the size is reached or no pair can merge.
 
-    With an engine, files are counted in its tasks. Merges are learned in this process.
+    With a runner, files are counted in its tasks. Merges are learned in this process.
     `on_counted` is called between counting and merging. Its second argument is the number of merges
     in the checkpoint, or None if the counts do not come from it.
     """
@@ -92,7 +92,7 @@ def run(
                 recipe,
                 num_threads=num_threads,
                 memory=memory,
-                engine=engine,
+                runner=runner,
                 near=checkpoint,
                 progress=None if progress is None else _count_events(progress, planned),
             )

@@ -17,7 +17,7 @@ import byteweld
 from byteweld.corpus import open_corpus
 from byteweld.corpus._slices import divide
 from byteweld.dataset._pieces import Piece, plan_split
-from byteweld.engines import Engine, Failure, LocalEngine
+from byteweld.jobs import Failure, LocalRunner, Runner
 from tests.helpers.tokenized import EOT, digests, make_documents, make_tokenizer, write_jsonl
 
 SETTINGS = settings(
@@ -25,7 +25,7 @@ SETTINGS = settings(
 )
 
 
-class Chaos(Engine):
+class Chaos(Runner):
     """Runs tasks in random order, some of them twice."""
 
     name = "chaos"
@@ -106,8 +106,8 @@ def test_the_files_are_those_of_one_machine(tok, corpus, tmp_path, options):
     expected = digests(tmp_path / "local")
     for seed, slice_bytes in enumerate((900, 6000, 10**9)):
         out = tmp_path / f"tasks-{slice_bytes}"
-        engine = Chaos(seed, slice_bytes=slice_bytes)
-        manifest = byteweld.tokenize(corpus, tok, out=out, engine=engine, **same)
+        runner = Chaos(seed, slice_bytes=slice_bytes)
+        manifest = byteweld.tokenize(corpus, tok, out=out, runner=runner, **same)
         assert digests(out) == expected
         assert manifest.is_complete
 
@@ -137,8 +137,8 @@ def test_documents_without_ids_and_small_shards(
     if not documents:
         source.write_text("\n")
     byteweld.tokenize(source, tok, out=folder / "local", **options)
-    engine = Chaos(0, slice_bytes=slice_bytes)
-    byteweld.tokenize(source, tok, out=folder / "tasks", engine=engine, **options)
+    runner = Chaos(0, slice_bytes=slice_bytes)
+    byteweld.tokenize(source, tok, out=folder / "tasks", runner=runner, **options)
     assert digests(folder / "tasks") == digests(folder / "local")
 
 
@@ -185,7 +185,7 @@ def test_shards_have_all_ids_once_and_in_order(pieces, size, splits_documents, p
 # ---------------------------------------------------------------------- interruptions
 
 
-class Stopping(LocalEngine):
+class Stopping(LocalRunner):
     """Stops before the n-th task, as if the driver had been killed."""
 
     def __init__(self, after: int, **options: Any) -> None:
@@ -208,7 +208,7 @@ def test_a_run_goes_on_where_it_was(tok, corpus, tmp_path, options):
     stops = 0
     for _ in range(200):
         try:
-            byteweld.tokenize(corpus, tok, out=out, engine=Stopping(2, slice_bytes=4000), **same)
+            byteweld.tokenize(corpus, tok, out=out, runner=Stopping(2, slice_bytes=4000), **same)
             break
         except KeyboardInterrupt:
             stops += 1
@@ -221,15 +221,15 @@ def test_a_run_goes_on_with_the_same_job_only(tok, corpus, tmp_path):
     out = tmp_path / "out"
     with pytest.raises(KeyboardInterrupt):
         byteweld.tokenize(
-            corpus, tok, out=out, engine=Stopping(3, slice_bytes=1500), on_error="skip"
+            corpus, tok, out=out, runner=Stopping(3, slice_bytes=1500), on_error="skip"
         )
     with pytest.raises(FileExistsError, match="another job, with other slices"):
         byteweld.tokenize(
-            corpus, tok, out=out, engine=LocalEngine(slice_bytes=3000), on_error="skip"
+            corpus, tok, out=out, runner=LocalRunner(slice_bytes=3000), on_error="skip"
         )
     with pytest.raises(FileExistsError, match="another job, with other tokenizer, options"):
         byteweld.tokenize(
-            corpus, tok, out=out, engine=LocalEngine(slice_bytes=1500), on_error="skip", bos=True
+            corpus, tok, out=out, runner=LocalRunner(slice_bytes=1500), on_error="skip", bos=True
         )
     with pytest.raises(FileExistsError, match="unfinished dataset of tasks"):
         byteweld.tokenize(corpus, tok, out=out, on_error="skip")
@@ -237,7 +237,7 @@ def test_a_run_goes_on_with_the_same_job_only(tok, corpus, tmp_path):
         corpus,
         tok,
         out=out,
-        engine=LocalEngine(slice_bytes=3000),
+        runner=LocalRunner(slice_bytes=3000),
         on_error="skip",
         bos=True,
         overwrite=True,
@@ -247,7 +247,7 @@ def test_a_run_goes_on_with_the_same_job_only(tok, corpus, tmp_path):
         "train.bin",
         "train.bin.index",
     ]
-    # Complete, it is the same dataset for every engine.
+    # Complete, it is the same dataset for every runner.
     again = byteweld.tokenize(corpus, tok, out=out, on_error="skip", bos=True)
     assert again.is_complete
 
@@ -256,7 +256,7 @@ def test_starting_over_removes_the_shards_of_tasks(tok, corpus, tmp_path):
     out = tmp_path / "out"
     same = {"on_error": "skip", "shard_tokens": 500}
     with pytest.raises(KeyboardInterrupt):
-        byteweld.tokenize(corpus, tok, out=out, engine=Stopping(12, slice_bytes=10**9), **same)
+        byteweld.tokenize(corpus, tok, out=out, runner=Stopping(12, slice_bytes=10**9), **same)
     assert any(out.glob("train_*.bin"))
     (out / "mine.txt").write_text("mine")
     byteweld.tokenize(corpus, tok, out=out, overwrite=True, on_error="skip")
@@ -279,7 +279,7 @@ def test_a_run_without_tasks_is_not_continued_with_tasks(tok, corpus, tmp_path, 
         patch.setattr(run._Run, "_receive", stop)
         byteweld.tokenize(corpus, tok, out=out, on_error="skip")
     with pytest.raises(FileExistsError, match="begun without tasks"):
-        byteweld.tokenize(corpus, tok, out=out, engine=LocalEngine(), on_error="skip")
+        byteweld.tokenize(corpus, tok, out=out, runner=LocalRunner(), on_error="skip")
 
 
 # ---------------------------------------------------------------------- errors
@@ -293,7 +293,7 @@ def test_errors_name_the_slice_and_the_line_of_the_file(tok, tmp_path):
     with pytest.raises(byteweld.CorpusError) as local:
         byteweld.tokenize(file, tok, out=tmp_path / "local")
     with pytest.raises(byteweld.TaskError) as found:
-        byteweld.tokenize(file, tok, out=tmp_path / "out", engine=LocalEngine(slice_bytes=1000))
+        byteweld.tokenize(file, tok, out=tmp_path / "out", runner=LocalRunner(slice_bytes=1000))
     assert str(found.value).startswith("slice 5 (")
     assert str(found.value).endswith(str(local.value))
     assert ":251: " in str(found.value)
@@ -308,9 +308,9 @@ def test_max_failures_shows_all_causes_and_a_second_run_does_the_rest(tok, tmp_p
         with (folder / f"{number}.jsonl").open("ab") as file:
             file.write(b"{broken\n")
     largest = max(file.stat().st_size for file in folder.iterdir())
-    engine = LocalEngine(slice_bytes=largest, max_failures=5)  # about a file in each slice
+    runner = LocalRunner(slice_bytes=largest, max_failures=5)  # about a file in each slice
     with pytest.raises(byteweld.TaskError) as found:
-        byteweld.tokenize(folder, tok, out=tmp_path / "out", engine=engine)
+        byteweld.tokenize(folder, tok, out=tmp_path / "out", runner=runner)
     assert len(found.value.failures) == 2
     assert "2 tasks failed" in str(found.value)
     assert "1.jsonl" in found.value.failures[0] and "4.jsonl" in found.value.failures[1]
@@ -326,32 +326,32 @@ def test_documents_in_memory_cannot_be_divided(tok, tmp_path, source):
         {"documents": ["a"]} if source == "documents" else {"source": pa.table({"text": ["a"]})}
     )
     with pytest.raises(TypeError, match="cannot be divided among tasks"):
-        byteweld.tokenize(tokenizer=tok, out=tmp_path / "out", engine=LocalEngine(), **given)
+        byteweld.tokenize(tokenizer=tok, out=tmp_path / "out", runner=LocalRunner(), **given)
 
 
 def test_a_corpus_that_changes_meanwhile_is_an_error(tok, tmp_path):
     file = write_jsonl(tmp_path / "a.jsonl", make_documents(50))
 
-    class Changing(LocalEngine):
+    class Changing(LocalRunner):
         def _run(self, function, items):
             yield from super()._run(function, items)
             file.touch()
 
     with pytest.raises(byteweld.CorpusError, match="the file changed since the work began"):
-        byteweld.tokenize(file, tok, out=tmp_path / "out", engine=Changing(slice_bytes=500))
+        byteweld.tokenize(file, tok, out=tmp_path / "out", runner=Changing(slice_bytes=500))
 
 
 def test_a_folder_that_a_machine_does_not_see_is_an_error(tok, tmp_path):
     """As on a node where the folder of the result is another one."""
     file = write_jsonl(tmp_path / "a.jsonl", make_documents(50))
 
-    class Elsewhere(LocalEngine):
+    class Elsewhere(LocalRunner):
         def _run(self, function, items):
             (tmp_path / "out/.unfinished/tasks.json").unlink()
             yield from super()._run(function, items)
 
     with pytest.raises(byteweld.TaskError, match="is not the work folder of this job on"):
-        byteweld.tokenize(file, tok, out=tmp_path / "out", engine=Elsewhere())
+        byteweld.tokenize(file, tok, out=tmp_path / "out", runner=Elsewhere())
 
 
 def test_remote_folders(tok, corpus, tmp_path):
@@ -362,26 +362,26 @@ def test_remote_folders(tok, corpus, tmp_path):
             system.pipe(f"/remote/corpus/{file.name}", file.read_bytes())
         same = {"on_error": "skip", "shard_tokens": 700, "validation": 0.1, "shuffle": True}
         byteweld.tokenize("memory://remote/corpus", tok, out=tmp_path / "local", **same)
-        engine = Chaos(1, slice_bytes=2000)
+        runner = Chaos(1, slice_bytes=2000)
         byteweld.tokenize(
-            "memory://remote/corpus", tok, out="memory://remote/out", engine=engine, **same
+            "memory://remote/corpus", tok, out="memory://remote/out", runner=runner, **same
         )
         system.get("/remote/out/", str(tmp_path / "copy"), recursive=True)
         assert digests(tmp_path / "copy") == digests(tmp_path / "local")
         # Complete, and then replaced.
         byteweld.tokenize(
-            "memory://remote/corpus", tok, out="memory://remote/out", engine=engine, **same
+            "memory://remote/corpus", tok, out="memory://remote/out", runner=runner, **same
         )
         other = {"on_error": "skip"}
         with pytest.raises(FileExistsError, match="complete dataset of another job"):
             byteweld.tokenize(
-                "memory://remote/corpus", tok, out="memory://remote/out", engine=engine, **other
+                "memory://remote/corpus", tok, out="memory://remote/out", runner=runner, **other
             )
         byteweld.tokenize(
             "memory://remote/corpus",
             tok,
             out="memory://remote/out",
-            engine=engine,
+            runner=runner,
             overwrite=True,
             **other,
         )

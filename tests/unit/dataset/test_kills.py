@@ -24,7 +24,7 @@ import pytest
 import byteweld
 from byteweld.dataset import run
 from byteweld.dataset._manifest import load_manifest
-from byteweld.engines import LocalEngine
+from byteweld.jobs import LocalRunner
 from tests.harness.kill import Events
 from tests.helpers.tokenized import digests, make_documents, make_tokenizer, write_jsonl
 
@@ -70,7 +70,7 @@ def tokenize(place: Path, job: str, out: Path, *, in_tasks: bool = False) -> Non
     tok = byteweld.load(place / "tokenizer.json")
     how: dict[str, Any] = {"num_threads": 2}
     if in_tasks:
-        how = {"engine": LocalEngine(slice_bytes=400_000, num_threads=2)}
+        how = {"runner": LocalRunner(slice_bytes=400_000, num_threads=2)}
     byteweld.tokenize(place / "corpus", tok, out=out, **how, **JOBS[job])
 
 

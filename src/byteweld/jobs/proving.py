@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 from byteweld import peers
 from byteweld.corpus import Corpus
-from byteweld.distributed._ordered import End, Progress, continues, results_in_order
-from byteweld.engines import Engine
 from byteweld.formats.vocab_merges import find_files
+from byteweld.jobs import Runner
+from byteweld.jobs._ordered import End, Progress, continues, results_in_order
 from byteweld.proof import Document, Failure, Proof, Side, add, prove
 from byteweld.vocab import Vocabulary
 
@@ -32,7 +32,7 @@ class Proved(NamedTuple):
 
 
 def prove_corpus(
-    engine: Engine,
+    runner: Runner,
     corpus: Corpus,
     ours: Side,
     theirs: Callable[[], Side],
@@ -41,10 +41,10 @@ def prove_corpus(
     facts: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Proved:
-    """Compare two encoders on a corpus, up to the first difference, in tasks of an engine.
+    """Compare two encoders on a corpus, up to the first difference, in tasks of a runner.
 
     Args:
-        engine: what runs the tasks.
+        runner: what runs the tasks.
         corpus: files.
         ours: a picklable side.
         theirs: picklable, and returns the other side, in each task; such as a `WorkerPeer`.
@@ -53,11 +53,11 @@ def prove_corpus(
         progress: called with the stored bytes of the slices that are done.
     """
     names = (ours.name, theirs().name)
-    task = _ProveSlice(ours, theirs, names, skip_failures, engine.threads_per_task)
+    task = _ProveSlice(ours, theirs, names, skip_failures, runner.threads_per_task)
     described = {"job": "prove", "names": names, "skip_failures": skip_failures, **(facts or {})}
     total = Proof()
     documents = skipped = 0  # documents: of the file so far
-    for part, found in results_in_order(engine, corpus, task, described, progress=progress):
+    for part, found in results_in_order(runner, corpus, task, described, progress=progress):
         compared, malformed = (found, 0) if isinstance(found, Proof) else _from_json(found)
         documents = documents if continues(part) else 0
         total = add(total, compared, _Start(documents, part.first_file, skipped).move)

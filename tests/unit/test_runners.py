@@ -1,4 +1,4 @@
-"""Engines: order, failures, ranks; and folders that tasks share."""
+"""Runners: order, failures, ranks; and folders that tasks share."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 
 import byteweld
 from byteweld._folders import LocalFolder, open_folder
-from byteweld.engines import Engine, LocalEngine, RankEngine, open_engine
 from byteweld.errors import FormatError
+from byteweld.jobs import LocalRunner, RankRunner, Runner, open_runner
 
 
 def fails_on_odd(item: int) -> int:
@@ -20,10 +20,10 @@ def fails_on_odd(item: int) -> int:
 
 
 def test_results_of_tasks_before_and_after_failures():
-    engine = LocalEngine(max_failures=3)
+    runner = LocalRunner(max_failures=3)
     found = []
     with pytest.raises(byteweld.TaskError) as failed:
-        found.extend(engine.map_unordered(fails_on_odd, range(6)))
+        found.extend(runner.map_unordered(fails_on_odd, range(6)))
     assert failed.value.failures == ("1: 1 is odd", "3: 3 is odd", "5: 5 is odd")
     assert str(failed.value) == "3 tasks failed:\n  1: 1 is odd\n  3: 3 is odd\n  5: 5 is odd"
     assert isinstance(failed.value.__cause__, ValueError)
@@ -37,13 +37,13 @@ def test_the_first_failure_ends_the_work():
         return fails_on_odd(item)
 
     with pytest.raises(byteweld.TaskError, match=r"^1: 1 is odd$"):
-        list(LocalEngine().map_unordered(task, range(10)))
+        list(LocalRunner().map_unordered(task, range(10)))
     assert ran == [0, 1]
 
 
 def test_many_failures_are_listed_in_part():
     with pytest.raises(byteweld.TaskError) as failed:
-        list(LocalEngine(max_failures=100).map_unordered(fails_on_odd, range(100)))
+        list(LocalRunner(max_failures=100).map_unordered(fails_on_odd, range(100)))
     assert str(failed.value).count("\n") == 11
     assert str(failed.value).endswith("and 40 more")
     assert len(failed.value.failures) == 50
@@ -56,18 +56,18 @@ def test_an_interrupt_is_not_a_failure():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        list(LocalEngine(max_failures=9).map_unordered(task, [1]))
+        list(LocalRunner(max_failures=9).map_unordered(task, [1]))
 
 
 def test_ranks_share_everything_once():
     items = list(range(23))
     for world_size in (1, 4, 30):
-        shares = [RankEngine(rank, world_size).share(items) for rank in range(world_size)]
+        shares = [RankRunner(rank, world_size).share(items) for rank in range(world_size)]
         assert sorted(item for share in shares for item in share) == items
 
 
-def test_an_engine_is_started_once_and_ended_once():
-    class Counting(LocalEngine):
+def test_an_runner_is_started_once_and_ended_once():
+    class Counting(LocalRunner):
         events = ""
 
         def _start(self) -> None:
@@ -76,23 +76,23 @@ def test_an_engine_is_started_once_and_ended_once():
         def _end(self) -> None:
             self.events += "e"
 
-    engine = Counting()
-    with engine, engine:
-        assert engine.events == "s"
-    with engine:
+    runner = Counting()
+    with runner, runner:
+        assert runner.events == "s"
+    with runner:
         pass
-    assert engine.events == "sese"
+    assert runner.events == "sese"
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: open_engine("spark"), "engine is 'spark'; expected one of 'local', 'ray'"),
-        (lambda: LocalEngine(slice_bytes=0), "slice_bytes is 0; expected a whole number"),
-        (lambda: LocalEngine(max_failures=-1), "max_failures is -1"),
-        (lambda: RankEngine(4, 4), "rank is 4; expected a whole number from 0 to 3"),
-        (lambda: RankEngine(0, 0), "world_size is 0"),
-        (lambda: open_engine("ray", cpus_per_task=0), "cpus_per_task is 0"),
+        (lambda: open_runner("spark"), "runner is 'spark'; expected one of 'local', 'ray'"),
+        (lambda: LocalRunner(slice_bytes=0), "slice_bytes is 0; expected a whole number"),
+        (lambda: LocalRunner(max_failures=-1), "max_failures is -1"),
+        (lambda: RankRunner(4, 4), "rank is 4; expected a whole number from 0 to 3"),
+        (lambda: RankRunner(0, 0), "world_size is 0"),
+        (lambda: open_runner("ray", cpus_per_task=0), "cpus_per_task is 0"),
     ],
 )
 def test_wrong_arguments(make, message):
@@ -102,8 +102,8 @@ def test_wrong_arguments(make, message):
 
 def test_threads_of_this_process_have_no_effect_in_tasks(tmp_path):
     (tmp_path / "a.txt").write_text("text")
-    with pytest.raises(ValueError, match="num_threads is 2, but the tasks of an engine"):
-        byteweld.count(tmp_path, num_threads=2, engine=LocalEngine())
+    with pytest.raises(ValueError, match="num_threads is 2, but the tasks of a runner"):
+        byteweld.count(tmp_path, num_threads=2, runner=LocalRunner())
 
 
 def test_without_ray_the_error_says_what_to_install(monkeypatch, tmp_path):
@@ -113,7 +113,7 @@ def test_without_ray_the_error_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     with pytest.raises(ImportError, match=r"pip install 'byteweld\[ray\]'"):
-        byteweld.count(tmp_path, engine="ray")
+        byteweld.count(tmp_path, runner="ray")
     import os
 
     assert "RAY_AUTH_TOKEN" not in os.environ
@@ -177,4 +177,4 @@ def test_a_missing_file_is_named(folder):
 def test_paths_with_two_slashes_are_not_remote(tmp_path):
     assert isinstance(open_folder(tmp_path), LocalFolder)
     assert isinstance(open_folder(Path("a")), LocalFolder)
-    assert issubclass(RankEngine, Engine)
+    assert issubclass(RankRunner, Runner)

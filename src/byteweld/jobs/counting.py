@@ -23,7 +23,9 @@ from byteweld.corpus import Corpus
 from byteweld.corpus._slices import Slice, divide, slice_corpus, with_lines
 from byteweld.counts import Counts, Memory, count_corpus, merge_facts
 from byteweld.counts_files import PARTS, Facts, Pruning, Sums, part_name
-from byteweld.distributed._work import (
+from byteweld.errors import CorpusError
+from byteweld.jobs import RankRunner, Runner
+from byteweld.jobs._work import (
     JOB,
     Work,
     begin,
@@ -33,8 +35,6 @@ from byteweld.distributed._work import (
     slice_facts,
     unfinished,
 )
-from byteweld.engines import Engine, RankEngine
-from byteweld.errors import CorpusError
 from byteweld.recipes import Recipe
 
 _SLICES: Final = "slices"
@@ -168,7 +168,7 @@ class _FinishPart:
 
 @contextlib.contextmanager
 def counted(
-    engine: Engine,
+    runner: Runner,
     corpus: Corpus,
     recipe: Recipe,
     *,
@@ -180,24 +180,24 @@ def counted(
     """Count a corpus, and yield the work folder with the counts, for `publish` or `load_final`.
 
     Args:
-        engine: what runs the tasks.
+        runner: what runs the tasks.
         corpus: files.
         recipe: how documents are split.
-        near: where the result goes; without a work folder of the engine, that is next to it.
+        near: where the result goes; without a work folder of the runner, that is next to it.
         memory: the budget of each task. Default: 1 GiB per thread.
         overwrite: start over if the work folder is that of another job.
         progress: called with the bytes counted, and those of the corpus.
     """
-    slices, facts = _planned(engine, corpus, recipe)
-    with begun(engine, facts, near, overwrite=overwrite) as work:
-        _count_slices(work, slices, corpus, recipe, engine, memory, progress)
+    slices, facts = _planned(runner, corpus, recipe)
+    with begun(runner, facts, near, overwrite=overwrite) as work:
+        _count_slices(work, slices, corpus, recipe, runner, memory, progress)
         _check_unchanged(corpus, facts)
-        merge_slices(work, len(slices), engine, memory)
+        merge_slices(work, len(slices), runner, memory)
         yield work
 
 
 def count_share(
-    engine: RankEngine,
+    runner: RankRunner,
     corpus: Corpus,
     recipe: Recipe,
     near: str | os.PathLike[str],
@@ -206,9 +206,9 @@ def count_share(
     progress: Progress | None = None,
 ) -> None:
     """Count the slices of one rank into the work folder next to `near`."""
-    slices, facts = _planned(engine, corpus, recipe)
+    slices, facts = _planned(runner, corpus, recipe)
     work = begin(unfinished(near), facts, overwrite=False)
-    _count_slices(work, slices, corpus, recipe, engine, memory, progress)
+    _count_slices(work, slices, corpus, recipe, runner, memory, progress)
     _check_unchanged(corpus, facts)
 
 
@@ -227,21 +227,21 @@ def has_ranks(near: str | os.PathLike[str]) -> bool:
 
 
 def merge_ranks(
-    near: str | os.PathLike[str], engine: Engine, *, memory: Memory | None, overwrite: bool
+    near: str | os.PathLike[str], runner: Runner, *, memory: Memory | None, overwrite: bool
 ) -> None:
     """Add up what all ranks have counted, and save it."""
     work, facts = resumed(unfinished(near))
-    merge_slices(work, facts["slices"]["number"], engine, memory)
+    merge_slices(work, facts["slices"]["number"], runner, memory)
     publish(work, Path(near), overwrite=overwrite)
     work.folder.remove_all()
 
 
-def _planned(engine: Engine, corpus: Corpus, recipe: Recipe) -> tuple[list[Slice], dict[str, Any]]:
+def _planned(runner: Runner, corpus: Corpus, recipe: Recipe) -> tuple[list[Slice], dict[str, Any]]:
     """Return the slices, and what identifies the job."""
     counts_files.arrow()
     if corpus.table is not None:
         raise TypeError("a table in memory cannot be divided among tasks; pass files")
-    slices = divide(corpus, engine.slice_bytes, builder=_builder(recipe))
+    slices = divide(corpus, runner.slice_bytes, builder=_builder(recipe))
     facts = {
         "job": "count",
         "pattern": recipe.pattern,
@@ -259,13 +259,13 @@ def _count_slices(
     slices: list[Slice],
     corpus: Corpus,
     recipe: Recipe,
-    engine: Engine,
+    runner: Runner,
     memory: Memory | None,
     progress: Progress | None,
 ) -> None:
     """Count the slices that are not counted yet."""
     done = work.results(_SLICES)
-    mine = engine.share(slices)
+    mine = runner.share(slices)
     todo = [part for part in mine if part.number not in done]
     total = sum(part.size for part in mine)
     counted = total - sum(part.size for part in todo)
@@ -273,18 +273,18 @@ def _count_slices(
         work,
         recipe,
         dataclasses.replace(corpus, files=(), skipped_files={}),
-        engine.threads_per_task,
+        runner.threads_per_task,
         memory,
     )
     if progress is not None:
         progress(counted, total)
-    for size in engine.map_unordered(task, todo):
+    for size in runner.map_unordered(task, todo):
         counted += size
         if progress is not None:
             progress(counted, total)
 
 
-def merge_slices(work: Work, num_slices: int, engine: Engine, memory: Memory | None) -> None:
+def merge_slices(work: Work, num_slices: int, runner: Runner, memory: Memory | None) -> None:
     """Add up the counts of all slices into a folder of counts, `final` in the work folder."""
     results = work.results(_SLICES)
     missing = sorted(set(range(num_slices)) - results.keys())
@@ -304,29 +304,29 @@ def merge_slices(work: Work, num_slices: int, engine: Engine, memory: Memory | N
     ]
     level = 0
     while level == 0 or max(map(len, parts)) > 1:
-        parts = _merge_level(work, parts, f"merged-{level}", engine, memory)
+        parts = _merge_level(work, parts, f"merged-{level}", runner, memory)
         level += 1
     runs = [part[0] for part in parts]
     whole: Any = tuple(map(sum, zip(*(run.sums for run in runs), strict=True)))
     finish = _FinishPart(work, facts, whole)
     done = work.results(_FINAL)
     todo = [_Part(number, run) for number, run in enumerate(runs) if number not in done]
-    for _ in engine.map_unordered(finish, todo):
+    for _ in runner.map_unordered(finish, todo):
         pass
 
 
 def _merge_level(
-    work: Work, parts: list[list[Run]], stage: str, engine: Engine, memory: Memory | None
+    work: Work, parts: list[list[Run]], stage: str, runner: Runner, memory: Memory | None
 ) -> list[list[Run]]:
     """Merge up to 512 runs of each part at a time; return the runs that are left."""
     merges: list[_Merge] = []
     for part, runs in enumerate(parts):
         for first in range(0, max(1, len(runs)), _FAN_IN):
             merges.append(_Merge(len(merges), part, tuple(runs[first : first + _FAN_IN])))
-    task = _MergeRuns(work, stage, engine.threads_per_task, memory)
+    task = _MergeRuns(work, stage, runner.threads_per_task, memory)
     results = work.results(stage)
     todo = [merge for merge in merges if merge.number not in results]
-    results.update(engine.map_unordered(task, todo))
+    results.update(runner.map_unordered(task, todo))
     found: list[list[Run]] = [[] for _ in parts]
     for merge in merges:
         run = Run(f"{stage}/{merge.number:07d}.parquet", results[merge.number])

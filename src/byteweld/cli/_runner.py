@@ -10,7 +10,7 @@ from byteweld._memory import parse_memory
 from byteweld.cli import _errors, _input
 from byteweld.cli import _options as options
 from byteweld.cli._command import Option
-from byteweld.engines import ENGINES, Engine, RankEngine, open_engine
+from byteweld.jobs import RUNNERS, RankRunner, Runner, open_runner
 
 _GROUP = "Where it runs"
 
@@ -24,15 +24,15 @@ def _size(value: str) -> int:
         ) from None
 
 
-class EngineOptions(NamedTuple):
+class RunnerOptions(NamedTuple):
     """What runs the tasks."""
 
-    engine: Annotated[
+    runner: Annotated[
         str,
         Option(
-            "--engine",
+            "--runner",
             metavar="NAME",
-            choices=ENGINES,
+            choices=RUNNERS,
             help="What does the work. local: threads of this process. ray: tasks on a Ray cluster, "
             "with the same result. Default: local.",
             group=_GROUP,
@@ -93,27 +93,27 @@ class EngineOptions(NamedTuple):
 
     def check(self, sources: Sequence[str], threads: int | None) -> None:
         """Refuse what has no effect in tasks, or cannot work there."""
-        if self.engine == "local":
+        if self.runner == "local":
             return
         if _input.STDIN in sources:
             raise _errors.UsageError(
                 "standard input (-) cannot be divided among tasks; pass the name of a file, or "
-                f"leave --engine {self.engine} out"
+                f"leave --runner {self.runner} out"
             )
         if threads is not None:
             raise _errors.UsageError(
-                f"--threads has no effect with --engine {self.engine}; use --cpus-per-task"
+                f"--threads has no effect with --runner {self.runner}; use --cpus-per-task"
             )
 
-    def open(self) -> contextlib.AbstractContextManager[Engine | None]:
-        """Return the engine; None for this process, without tasks."""
-        if self.engine == "local":
+    def open(self) -> contextlib.AbstractContextManager[Runner | None]:
+        """Return the runner; None for this process, without tasks."""
+        if self.runner == "local":
             for name, value in self._asdict().items():
-                if name != "engine" and value is not None:
+                if name != "runner" and value is not None:
                     flag = "slice" if name == "slice_bytes" else name.replace("_", "-")
-                    raise _errors.UsageError(f"--{flag} has no effect without --engine ray")
+                    raise _errors.UsageError(f"--{flag} has no effect without --runner ray")
             return contextlib.nullcontext(None)
-        return open_engine(self.engine, **self._given("engine"))
+        return open_runner(self.runner, **self._given("runner"))
 
     def _given(self, *without: str) -> dict[str, Any]:
         values = self._asdict().items()
@@ -145,7 +145,7 @@ class RankOptions(NamedTuple):
         ),
     ] = None
 
-    def open(self, engine: EngineOptions, threads: int | None) -> RankEngine | None:
+    def open(self, runner: RunnerOptions, threads: int | None) -> RankRunner | None:
         """Return the rank; None if there are none."""
         if self.rank is None and self.world_size is None:
             return None
@@ -155,9 +155,9 @@ class RankOptions(NamedTuple):
             raise _errors.UsageError(
                 f"--rank is {self.rank}; it must be below --world-size, which is {self.world_size}"
             )
-        if engine.engine != "local":
-            raise _errors.UsageError("--rank is for processes without --engine; leave one out")
-        given = engine._given("engine")
+        if runner.runner != "local":
+            raise _errors.UsageError("--rank is for processes without --runner; leave one out")
+        given = runner._given("runner")
         for name in given.keys() - {"slice_bytes", "max_failures"}:
             raise _errors.UsageError(f"--{name.replace('_', '-')} has no effect with --rank")
-        return RankEngine(self.rank, self.world_size, num_threads=threads, **given)
+        return RankRunner(self.rank, self.world_size, num_threads=threads, **given)

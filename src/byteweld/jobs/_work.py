@@ -21,8 +21,8 @@ from typing import Any, Final, NamedTuple
 import byteweld._native as _native
 from byteweld._folders import Folder, LocalFolder, open_folder
 from byteweld.corpus._slices import Slice
-from byteweld.engines import Engine
 from byteweld.errors import FormatError
+from byteweld.jobs import Runner
 
 JOB: Final = "tasks.json"
 _DETAILS: Final = "details.json"
@@ -83,7 +83,7 @@ class Work(NamedTuple):
 
 @contextlib.contextmanager
 def begun(
-    engine: Engine,
+    runner: Runner,
     facts: Mapping[str, Any],
     near: str | os.PathLike[str] | None,
     *,
@@ -91,11 +91,11 @@ def begun(
 ) -> Iterator[Work]:
     """Yield the work folder of a job, and remove it unless the job fails.
 
-    It is in the folder that the engine was given, or next to `near`, the result; without any of
+    It is in the folder that the runner was given, or next to `near`, the result; without any of
     them, it is a temporary folder, if all tasks run on this machine.
     """
-    if engine.work is None and near is None:
-        if not engine.is_one_machine:
+    if runner.work is None and near is None:
+        if not runner.is_one_machine:
             raise ValueError(
                 "tasks run on several machines, which need a folder that all of them see; pass it "
                 "as work= (--work)"
@@ -106,12 +106,12 @@ def begun(
         finally:
             _remove_in_use(made)
         return
-    if engine.work is None:
+    if runner.work is None:
         assert near is not None
         folder = unfinished(near)
     else:
         # A name of its own for each job: the folder may have other files, and other jobs.
-        folder = open_folder(engine.work).folder(f"byteweld-{_digest(facts)[:16]}")
+        folder = open_folder(runner.work).folder(f"byteweld-{_digest(facts)[:16]}")
     work = begin(folder, facts, overwrite=overwrite)
     yield work
     work.folder.remove_all()

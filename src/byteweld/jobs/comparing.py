@@ -21,10 +21,10 @@ from byteweld.comparison.corpora import (
     to_comparison,
 )
 from byteweld.corpus import Corpus
-from byteweld.distributed._ordered import Progress, continues, results_in_order
-from byteweld.engines import Engine
 from byteweld.evaluation.corpora import EncodingOptions
 from byteweld.evaluation.words import WordRate
+from byteweld.jobs import Runner
+from byteweld.jobs._ordered import Progress, continues, results_in_order
 from byteweld.tokenizer import Tokenizer
 
 
@@ -36,7 +36,7 @@ class Compared(NamedTuple):
 
 
 def compare_corpus(
-    engine: Engine,
+    runner: Runner,
     first: Tokenizer,
     second: Tokenizer,
     corpus: Corpus,
@@ -46,11 +46,11 @@ def compare_corpus(
     progress: Progress | None = None,
     **options: Unpack[EncodingOptions],
 ) -> Compared:
-    """Compare two tokenizers on a corpus, in tasks of an engine; see `compare_files`.
+    """Compare two tokenizers on a corpus, in tasks of a runner; see `compare_files`.
 
     `progress` is called with the stored bytes of the slices that are done.
     """
-    options["num_threads"] = engine.threads_per_task
+    options["num_threads"] = runner.threads_per_task
     task = _CompareSlice(first, second, max_differences, options)
     specials = (options.get("allowed_special"), options.get("disallowed_special", "all"))
     facts = {
@@ -60,7 +60,7 @@ def compare_corpus(
         "max_differences": max_differences,
     }
     total, skipped = Sums(), 0
-    for part, found in results_in_order(engine, corpus, task, facts, progress=progress):
+    for part, found in results_in_order(runner, corpus, task, facts, progress=progress):
         sums, malformed = _from_json(found)
         total = total.plus(sums, max_differences, continues=continues(part))
         skipped += malformed

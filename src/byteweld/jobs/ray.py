@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-from byteweld.engines import Engine, Failure
+from byteweld.jobs import Failure, Runner
 
 _TOKEN: Final = secrets.token_hex(32)  # one per process: Ray reads it once
 # Ray asks for at least 75 MB; hardly anything goes through its store.
@@ -29,7 +29,7 @@ _RESOURCES_SECONDS: Final = 5.0
 _CONNECT_SECONDS: Final = 10.0
 
 
-class RayEngine(Engine):
+class RayRunner(Runner):
     """Runs tasks on a Ray cluster.
 
     Args:
@@ -37,13 +37,13 @@ class RayEngine(Engine):
             that of RAY_ADDRESS; without one, a cluster is started on this machine, with token
             authentication, and ended after the work. If Ray is initialized already, that is used.
         cpus_per_task: the processors of a task, which has as many threads.
-        **options: those of `Engine`.
+        **options: those of `Runner`.
 
     Examples:
         >>> import byteweld
-        >>> from byteweld.engines.ray import RayEngine
-        >>> engine = RayEngine("ray://head:10001", work="s3://bucket/work")  # doctest: +SKIP
-        >>> byteweld.count("s3://bucket/corpus/*.jsonl.zst", engine=engine)  # doctest: +SKIP
+        >>> from byteweld.jobs.ray import RayRunner
+        >>> runner = RayRunner("ray://head:10001", work="s3://bucket/work")  # doctest: +SKIP
+        >>> byteweld.count("s3://bucket/corpus/*.jsonl.zst", runner=runner)  # doctest: +SKIP
     """
 
     name = "ray"
@@ -351,6 +351,6 @@ def _import_ray() -> Any:
         import ray
     except ImportError as error:
         raise ImportError(
-            "engine 'ray' needs ray; install it with: pip install 'byteweld[ray]'"
+            "runner 'ray' needs ray; install it with: pip install 'byteweld[ray]'"
         ) from error
     return ray

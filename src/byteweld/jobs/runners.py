@@ -1,4 +1,4 @@
-"""Engines: what runs many independent tasks. All have one method, `map_unordered`.
+"""Runners: what runs many independent tasks. All have one method, `map_unordered`.
 
 A task is a function and an item. It writes its result to files that all machines see, and returns a
 few facts; what it writes depends on the item alone, so it may run anywhere, in any order, and more
@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 Path_ = str | os.PathLike[str]
 
-ENGINES = ("local", "ray")
+RUNNERS = ("local", "ray")
 
 
 class Failure(NamedTuple):
@@ -31,10 +31,10 @@ class Failure(NamedTuple):
         return f"{self.item}: {str(self.error).strip() or type(self.error).__name__}"
 
 
-class Engine(abc.ABC):
+class Runner(abc.ABC):
     """Runs tasks. Use it in a `with` statement, which ends what it has started.
 
-    The base of all engines. `train`, `count`, `tokenize` and `compare` take one as `engine`, or its
+    The base of all runners. `train`, `count`, `tokenize` and `compare` take one as `runner`, or its
     name.
 
     Args:
@@ -47,10 +47,10 @@ class Engine(abc.ABC):
 
     Examples:
         >>> import byteweld, pathlib, tempfile
-        >>> from byteweld.engines import LocalEngine
-        >>> with tempfile.TemporaryDirectory() as folder, LocalEngine(work=folder) as engine:
+        >>> from byteweld.jobs import LocalRunner
+        >>> with tempfile.TemporaryDirectory() as folder, LocalRunner(work=folder) as runner:
         ...     _ = pathlib.Path(folder, "a.txt").write_text("low low lower")
-        ...     byteweld.count(f"{folder}/a.txt", engine=engine)
+        ...     byteweld.count(f"{folder}/a.txt", runner=runner)
         <Counts 3 pre-tokens, 3 in all>
     """
 
@@ -95,8 +95,8 @@ class Engine(abc.ABC):
         """Whether all tasks run on this machine, so that any folder will do for their files.
 
         Examples:
-            >>> from byteweld.engines import LocalEngine
-            >>> LocalEngine().is_one_machine
+            >>> from byteweld.jobs import LocalRunner
+            >>> LocalRunner().is_one_machine
             True
         """
         return True
@@ -105,8 +105,8 @@ class Engine(abc.ABC):
         """Return the items for this process: all of them, unless it is one of several ranks.
 
         Examples:
-            >>> from byteweld.engines import LocalEngine
-            >>> LocalEngine().share([1, 2, 3])
+            >>> from byteweld.jobs import LocalRunner
+            >>> LocalRunner().share([1, 2, 3])
             [1, 2, 3]
         """
         return items
@@ -122,9 +122,9 @@ class Engine(abc.ABC):
             TaskError: if tasks fail; others go on first, as `max_failures` says.
 
         Examples:
-            >>> from byteweld.engines import LocalEngine
-            >>> with LocalEngine() as engine:
-            ...     sorted(engine.map_unordered(len, ["a", "bcd", "ef"]))
+            >>> from byteweld.jobs import LocalRunner
+            >>> with LocalRunner() as runner:
+            ...     sorted(runner.map_unordered(len, ["a", "bcd", "ef"]))
             [1, 2, 3]
         """
         failures: list[Failure] = []
@@ -147,20 +147,20 @@ class Engine(abc.ABC):
         """Yield a result or a Failure for each item; a generator."""
 
 
-class LocalEngine(Engine):
+class LocalRunner(Runner):
     """Runs one task after another in this process, each on all processors.
 
-    The result of a run is the same as without an engine. It is for trying out on one machine what
+    The result of a run is the same as without a runner. It is for trying out on one machine what
     will run on a cluster.
 
     Args:
         num_threads: the threads of a task. Default: one per processor.
-        **options: those of `Engine`.
+        **options: those of `Runner`.
 
     Examples:
-        >>> from byteweld.engines import LocalEngine
-        >>> with LocalEngine() as engine:
-        ...     list(engine.map_unordered(str.upper, ["a", "b"]))
+        >>> from byteweld.jobs import LocalRunner
+        >>> with LocalRunner() as runner:
+        ...     list(runner.map_unordered(str.upper, ["a", "b"]))
         ['A', 'B']
     """
 
@@ -179,7 +179,7 @@ class LocalEngine(Engine):
             yield result
 
 
-class RankEngine(LocalEngine):
+class RankRunner(LocalRunner):
     """One process of several, each of which takes every `world_size`-th item.
 
     For arrays of jobs, in Slurm, Kubernetes or GNU parallel. The processes need not run at the same
@@ -188,11 +188,11 @@ class RankEngine(LocalEngine):
     Args:
         rank: the number of this process, from 0.
         world_size: the number of processes.
-        **options: those of `LocalEngine`.
+        **options: those of `LocalRunner`.
 
     Examples:
-        >>> from byteweld.engines import RankEngine
-        >>> list(RankEngine(1, 3).share(range(7)))
+        >>> from byteweld.jobs import RankRunner
+        >>> list(RankRunner(1, 3).share(range(7)))
         [1, 4]
     """
 
@@ -213,26 +213,26 @@ class RankEngine(LocalEngine):
         return items[self.rank :: self.world_size]
 
 
-def open_engine(engine: str | Engine, **options: Any) -> Engine:
-    """Return an engine by its name, or the engine itself.
+def open_runner(runner: str | Runner, **options: Any) -> Runner:
+    """Return a runner by its name, or the runner itself.
 
     Args:
-        engine: "local", "ray", or an Engine.
-        **options: those of the engine.
+        runner: "local", "ray", or a Runner.
+        **options: those of the runner.
 
     Examples:
-        >>> from byteweld.engines import open_engine
-        >>> open_engine("local", num_threads=2).threads_per_task
+        >>> from byteweld.jobs import open_runner
+        >>> open_runner("local", num_threads=2).threads_per_task
         2
     """
-    if isinstance(engine, Engine):
-        return engine
-    if engine == "local":
-        return LocalEngine(**options)
-    if engine == "ray":
-        from byteweld.engines.ray import RayEngine
+    if isinstance(runner, Runner):
+        return runner
+    if runner == "local":
+        return LocalRunner(**options)
+    if runner == "ray":
+        from byteweld.jobs.ray import RayRunner
 
-        return RayEngine(**options)
+        return RayRunner(**options)
     raise ValueError(
-        f"engine is {engine!r}; expected one of {', '.join(map(repr, ENGINES))}, or an Engine"
+        f"runner is {runner!r}; expected one of {', '.join(map(repr, RUNNERS))}, or a Runner"
     )

@@ -15,9 +15,9 @@ from typing import Any, Final, NamedTuple
 from byteweld.corpus import Corpus
 from byteweld.corpus._parts import FilePart
 from byteweld.corpus._slices import Slice, divide, slice_corpus, with_lines
-from byteweld.distributed._work import Work, begun, digest_of, slice_facts
-from byteweld.engines import Engine
 from byteweld.errors import ByteweldError, CorpusError
+from byteweld.jobs import Runner
+from byteweld.jobs._work import Work, begun, digest_of, slice_facts
 
 _SLICES: Final = "slices"
 
@@ -82,7 +82,7 @@ def _with_line(corpus: Corpus, error: CorpusError) -> CorpusError:
 
 
 def results_in_order(
-    engine: Engine,
+    runner: Runner,
     corpus: Corpus,
     function: Callable[[Corpus], Any],
     facts: Mapping[str, Any],
@@ -92,7 +92,7 @@ def results_in_order(
     """Yield each slice of a corpus and what the function finds in it, up to the first `End`.
 
     Args:
-        engine: what runs the tasks. If it has a work folder, that keeps results.
+        runner: what runs the tasks. If it has a work folder, that keeps results.
         corpus: files.
         function: of the documents of a slice; picklable.
         facts: what the results depend on, as JSON values, besides the corpus.
@@ -100,7 +100,7 @@ def results_in_order(
     """
     if corpus.table is not None:
         raise TypeError("a table in memory cannot be divided among tasks; pass files")
-    slices = divide(corpus, engine.slice_bytes)
+    slices = divide(corpus, runner.slice_bytes)
     sources = digest_of(corpus.states())
     described = {
         **facts,
@@ -110,12 +110,12 @@ def results_in_order(
     }
     # Without a place for them, no results are kept: none of them is large.
     opened: contextlib.AbstractContextManager[Work | None] = (
-        contextlib.nullcontext() if engine.work is None else begun(engine, described, None)
+        contextlib.nullcontext() if runner.work is None else begun(runner, described, None)
     )
     with opened as work:
         task = SliceTask(function, dataclasses.replace(corpus, files=(), skipped_files={}), work)
         error = None
-        for result in _ordered(engine, task, slices, progress):
+        for result in _ordered(runner, task, slices, progress):
             if result.error is not None:
                 error = result.error
                 break
@@ -130,7 +130,7 @@ def results_in_order(
 
 
 def _ordered(
-    engine: Engine, task: SliceTask, slices: list[Slice], progress: Progress | None
+    runner: Runner, task: SliceTask, slices: list[Slice], progress: Progress | None
 ) -> Iterator[Result]:
     """Yield the results of slices in their order, up to the first that is the last."""
     kept = {} if task.work is None else task.work.results(_SLICES)
@@ -163,7 +163,7 @@ def _ordered(
             yield result
 
     yield from ready()
-    running: Any = engine.map_unordered(task, todo())
+    running: Any = runner.map_unordered(task, todo())
     with contextlib.closing(running):  # which ends tasks that do not matter
         for result in running:
             done += slices[result.number].size

@@ -1,1 +1,0 @@
-"""Work that is divided among tasks, and put together again: the same result as on one machine."""
