@@ -297,8 +297,8 @@ def tokenize(
 def compare(
     first: Tokenizer,
     second: Tokenizer,
+    *others: Tokenizer | Source,
     corpus: Source | None = None,
-    *,
     documents: Iterable[Document] | None = None,
     allowed_special: Specials | None = None,
     disallowed_special: Specials = "all",
@@ -307,11 +307,12 @@ def compare(
     runner: str | Runner | None = None,
     **reading: Unpack[ReadingOptions],
 ) -> Comparison:
-    """Encode a corpus with two tokenizers and compare: ids, first differences, cost, speed.
+    """Encode a corpus with several tokenizers and compare: ids, first differences, cost, speed.
 
     Args:
         first: a tokenizer.
         second: the tokenizer to compare it with.
+        *others: more tokenizers; the last of them may be the corpus instead.
         corpus: the files, given as `source` in `train`.
         documents: strings or bytes to encode, alone or together with `corpus`.
         allowed_special: as in `encode`, except that special tokens in the corpus become their ids
@@ -331,10 +332,17 @@ def compare(
         False
         >>> found.total.tokens, found.total.differing_documents
         ((4, 6), 1)
+        >>> byteweld.compare(large, small, large.cut(260), documents=["hello world"]).total.tokens
+        (2, 4, 7)
     """
     from byteweld.comparison.corpora import compare_files
 
-    _check_tokenizers(first, second)
+    tokenizers: list[Any] = [first, second, *others]
+    if others and not isinstance(others[-1], Tokenizer):
+        if corpus is not None:
+            raise TypeError(f"the corpus is given twice: {others[-1]!r} and corpus={corpus!r}")
+        corpus = tokenizers.pop()
+    _check_tokenizers(*tokenizers)
     sources = _open(corpus, documents, None, reading)
     with _runner(runner, num_threads) as running:
         if running is not None:
@@ -342,16 +350,14 @@ def compare(
 
             return compare_corpus(
                 running,
-                first,
-                second,
+                tokenizers,
                 _only_files(sources),
                 allowed_special=allowed_special,
                 disallowed_special=disallowed_special,
                 progress=progress,
             ).comparison
     return compare_files(
-        first,
-        second,
+        tokenizers,
         sources.by_file(),
         allowed_special=allowed_special,
         disallowed_special=disallowed_special,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -173,6 +174,23 @@ def test_special_tokens_in_a_corpus_never_stop_it_unless_told_to(run, saved, sma
         "byteweld: --allowed-special '<|end|>' is not a special token of this tokenizer; "
         "it has '<|endoftext|>'; did you mean '<|endoftext|>'?\n"
     )
+
+
+def test_more_tokenizers_are_compared_and_never_read_as_text(run, saved, smaller, tiny, corpus):
+    tiny.cut(260).save("least.json")
+    result = run("compare", "least.json", "smaller.json", "tokenizer.json", "texts", "--json")
+    report = json.loads(result.out)
+    names = [one["name"] for one in report["tokenizers"]]
+    assert names == ["least.json", "smaller.json", "tokenizer.json"]
+    assert report["total"]["bytes"] == 34 and report["total"]["tokens"] == [26, 22, 17]
+    assert report["fewer_tokens"]["index"] == 2
+    says = "least.json: this is a tokenizer (format huggingface), not text; to read it as text "
+    for sources in (["least.json"], ["texts", "least.json"]):
+        refused = run("compare", "tokenizer.json", "smaller.json", *sources)
+        assert refused.code == 2 and says in refused.err
+    content = Path("least.json").read_bytes()
+    told = run("compare", "tokenizer.json", "smaller.json", "-", "--json", stdin=content)
+    assert json.loads(told.out)["total"]["bytes"] == len(content)
 
 
 def test_no_fail_exits_0_though_ids_differ(run, saved, smaller, corpus):

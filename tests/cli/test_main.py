@@ -45,7 +45,7 @@ Verbs:
   merge       Combine the results of several ranks
   verify      Check a token dataset, with its tokenizer and corpus
   megatron    Encode JSON lines with the options of Megatron-LM's script
-  compare     Compare two tokenizers on a corpus
+  compare     Compare tokenizers on a corpus
   prove       Check ids against the real tiktoken or tokenizers
   studio      Explore tokenizers in a local web page
   completion  Print a completion script for a shell

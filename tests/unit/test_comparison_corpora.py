@@ -36,9 +36,9 @@ def files(data) -> list[tuple[str, list[bytes]]]:
     return [(name, (data / name).read_bytes().splitlines(keepends=True)) for name in names]
 
 
-def plain_spans(one, other, text):
+def plain_spans(tokenizers, text):
     """Find every segment between common boundaries in a loop: (start, end, kind or None)."""
-    lanes = [tok.encode_with_offsets(text) for tok in (one, other)]
+    lanes = [tok.encode_with_offsets(text) for tok in tokenizers]
     common = sorted(set.intersection(*({end for _, end in offsets} for _, offsets in lanes)))
     found, start = [], 0
     for end in common:
@@ -47,7 +47,8 @@ def plain_spans(one, other, text):
             inside = [n for n, (a, b) in enumerate(offsets) if start <= a and b <= end]
             cuts.append([offsets[n] for n in inside])
             ids.append([token_ids[n] for n in inside])
-        kind = "cut" if cuts[0] != cuts[1] else "ids" if ids[0] != ids[1] else None
+        cut, other_ids = (any(own != lane[0] for own in lane) for lane in (cuts, ids))
+        kind = "cut" if cut else "ids" if other_ids else None
         found.append((start, end, kind))
         start = end
     return found
@@ -55,12 +56,13 @@ def plain_spans(one, other, text):
 
 @given(st.lists(st.text("abc ", max_size=12).map(str.encode), max_size=6))
 def test_spans_equal_those_of_a_plain_loop(documents):
-    for one, other in [(AB, BC), (AB, PLAIN), (AB, AB), (AB, SWAPPED), (SWAPPED, BC)]:
-        found = compare_files(one, other, [("f", documents)], max_differences=1000)
+    pairs = [(AB, BC), (AB, PLAIN), (AB, AB), (AB, SWAPPED), (SWAPPED, BC)]
+    for tokenizers in [*pairs, (AB, AB, SWAPPED), (AB, SWAPPED, BC), (PLAIN, AB, AB, BC)]:
+        found = compare_files(tokenizers, [("f", documents)], max_differences=1000)
         spans = [
             (number, *span)
             for number, document in enumerate(documents, 1)
-            for span in plain_spans(one, other, document)
+            for span in plain_spans(tokenizers, document)
         ]
         for kind, number, size in (
             ("cut", found.spans.cut, found.spans.cut_bytes),
@@ -70,7 +72,7 @@ def test_spans_equal_those_of_a_plain_loop(documents):
             assert number == len(own)
             assert size == sum(end - start for _, start, end, _ in own)
         assert found.spans.total == len(spans)
-        differing = [d for d in documents if one.encode(d) != other.encode(d)]
+        differing = [d for d in documents if len({(*tok.encode(d),) for tok in tokenizers}) > 1]
         assert found.total.differing_documents == len(differing)
         assert found.is_identical == (not differing)
         kind = "cut" if found.spans.cut else "ids"
@@ -81,7 +83,7 @@ def test_spans_equal_those_of_a_plain_loop(documents):
 
 
 def test_identical_tokenizers_are_identical(trained, files):
-    found = compare_files(trained, trained, files)
+    found = compare_files([trained, trained], files)
     assert found.is_identical and not found.differences
     assert (found.spans.cut, found.spans.ids) == (0, 0)
     assert found.spans.total == found.total.tokens[0] == found.total.tokens[1]
@@ -89,7 +91,7 @@ def test_identical_tokenizers_are_identical(trained, files):
 
 
 def test_a_difference_holds_its_context_and_both_sides(trained):
-    found = compare_files(AB, BC, [("a.txt", [b"xx", "é abc ü".encode()])])
+    found = compare_files([AB, BC], [("a.txt", [b"xx", "é abc ü".encode()])])
     [difference] = found.differences
     assert difference == (
         "a.txt", 2, 3, 6, "cut", "é ".encode(), " ü".encode(),
@@ -98,7 +100,7 @@ def test_a_difference_holds_its_context_and_both_sides(trained):
 
 
 def test_without_different_cuts_the_differences_are_those_of_ids():
-    found = compare_files(AB, SWAPPED, [("a.txt", [b"ab a"])])
+    found = compare_files([AB, SWAPPED], [("a.txt", [b"ab a"])])
     assert not found.is_identical
     assert (found.spans.cut, found.spans.ids, found.spans.ids_bytes) == (0, 1, 1)
     [difference] = found.differences
@@ -108,10 +110,27 @@ def test_without_different_cuts_the_differences_are_those_of_ids():
 
 
 def test_only_the_first_differences_are_kept_and_all_are_counted():
-    found = compare_files(AB, BC, [("a", [b"abc " * 50]), ("b", [b"abc"])], max_differences=3)
+    found = compare_files([AB, BC], [("a", [b"abc " * 50]), ("b", [b"abc"])], max_differences=3)
     assert [d.start for d in found.differences] == [0, 4, 8]
     assert found.spans.cut == 51
-    assert compare_files(AB, BC, [("a", [b"abc"])], max_differences=0).differences == ()
+    assert compare_files([AB, BC], [("a", [b"abc"])], max_differences=0).differences == ()
+
+
+def test_three_tokenizers_are_ranked_and_compared_with_the_first(trained, files):
+    middle, small = trained.cut(400), trained.cut(300)
+    found = compare_files([middle, trained, small], files, names=("m", "t", "s"))
+    tokens = found.total.tokens
+    assert found.winner == 1 and tokens[1] < tokens[0] < tokens[2]
+    shares = [f"{100 * (1 - tokens[1] / more):.1f}% fewer" for more in (tokens[0], tokens[2])]
+    assert found.lines()[0].startswith(f"t needs {shares[0]} tokens than m and {shares[1]} than s:")
+    assert found.to_dict()["fewer_tokens"]["share"] == 1 - tokens[1] / tokens[0]
+    assert f"{100 * (tokens[2] / tokens[0] - 1):+.1f}%" in str(found)
+    best_of_two = compare_files([small, trained, trained], files, names=("s", "t", "u"))
+    assert best_of_two.winner is best_of_two.to_dict()["fewer_tokens"] is None
+    assert best_of_two.lines()[0].startswith("t and u need ")
+    for wrong in ([trained], [trained] * 27):
+        with pytest.raises(ValueError, match=r"found \d+ tokenizers?; expected 2 to 26"):
+            compare_files(wrong, files)
 
 
 def test_a_long_span_is_truncated():
@@ -122,7 +141,7 @@ def test_a_long_span_is_truncated():
         special_tokens={},
     )
     assert len(whole.encode(long[256])) < 2000
-    found = compare_files(whole, PLAIN, [("a", [long[256]])])
+    found = compare_files([whole, PLAIN], [("a", [long[256]])])
     [difference] = found.differences
     assert (difference.start, difference.end, difference.is_whole) == (0, 2000, False)
     assert len(difference.lanes[1].ids) == corpora._MAX_SHOWN_BYTES
@@ -132,7 +151,7 @@ def test_a_long_span_is_truncated():
 
 def test_rates_by_file_and_script_equal_those_of_an_evaluation(trained, files):
     smaller = trained.cut(300)
-    found = compare_files(trained, smaller, files)
+    found = compare_files([trained, smaller], files)
     for lane, tok in enumerate((trained, smaller)):
         alone = evaluate_files(tok, files)
         assert found.scripts[lane] == alone.scripts
@@ -146,7 +165,7 @@ def test_rates_by_file_and_script_equal_those_of_an_evaluation(trained, files):
 
 
 def test_the_json_report_is_complete(trained, files):
-    found = compare_files(trained, trained.cut(300), files, names=("big", "small"))
+    found = compare_files([trained, trained.cut(300)], files, names=("big", "small"))
     report = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert report["identical"] is False
     assert [side["name"] for side in report["tokenizers"]] == ["big", "small"]
@@ -161,14 +180,14 @@ def test_the_json_report_is_complete(trained, files):
 def test_special_tokens_are_special_unless_told_otherwise():
     special = byteweld.Tokenizer.from_merges(BYTES, [], special_tokens=["<s>"])
     files = [("a.txt", [b"a<s>"])]
-    assert not compare_files(PLAIN, special, files).is_identical
+    assert not compare_files([PLAIN, special], files).is_identical
     with pytest.raises(byteweld.SpecialTokenError, match=r"^a\.txt: "):
-        compare_files(PLAIN, special, files, allowed_special=())
-    assert compare_files(PLAIN, special, files, disallowed_special=()).is_identical
+        compare_files([PLAIN, special], files, allowed_special=())
+    assert compare_files([PLAIN, special], files, disallowed_special=()).is_identical
 
 
 def test_comparing_an_empty_document_works(trained):
-    found = compare_files(trained, PLAIN, [("empty", [b""])])
+    found = compare_files([trained, PLAIN], [("empty", [b""])])
     assert found.is_identical and found.total.bytes_per_token == (None, None)
     json.dumps(found.to_dict(), allow_nan=False)
     str(found), found.to_html()
@@ -176,18 +195,18 @@ def test_comparing_an_empty_document_works(trained):
 
 def test_context_consists_of_whole_characters():
     text = ("é" * 30 + "abc" + "ü" * 30).encode()
-    [difference] = compare_files(AB, BC, [("a", [b"x" + text])]).differences
+    [difference] = compare_files([AB, BC], [("a", [b"x" + text])]).differences
     assert difference.before.decode() == "é" * 20
     assert difference.after.decode() == "ü" * 20
     for cut in range(60, 64):
         shifted = b"x" * (cut % 2) + text
-        [difference] = compare_files(AB, BC, [("a", [shifted])]).differences
+        [difference] = compare_files([AB, BC], [("a", [shifted])]).differences
         difference.before.decode()
         difference.after.decode()
 
 
 def test_color_adds_only_color_codes(trained, files):
-    found = compare_files(trained, trained.cut(300), files)
+    found = compare_files([trained, trained.cut(300)], files)
     plain = str(found)
     colored = "\n".join(found.lines(color=True))
     assert colored != plain
@@ -204,6 +223,14 @@ def test_the_public_functions_accept_the_sources_of_train(tmp_path, trained):
     assert in_memory.files[0].name == "documents"
     measured = byteweld.evaluate(trained, [str(tmp_path / "a.txt")])
     assert measured.total.bytes == 9
+    several = byteweld.compare(trained, PLAIN, trained.cut(300), str(tmp_path))
+    assert several.total.tokens[:2] == by_paths.total.tokens
+    assert len(several.total.tokens) == 3
+    trained.save(tmp_path / "t.json")
+    with pytest.raises(byteweld.CorpusError, match=r"t\.json: this is a tokenizer \(format huggin"):
+        byteweld.compare(trained, PLAIN, [tmp_path / "t.json", tmp_path / "a.txt"])
+    with pytest.raises(TypeError, match="given twice"):
+        byteweld.compare(trained, PLAIN, str(tmp_path), corpus=str(tmp_path))
     with pytest.raises(TypeError, match="counts have no documents"):
         byteweld.evaluate(trained, byteweld.Counts({b"a": 1}))
     with pytest.raises(FileNotFoundError, match="no such file or folder"):

@@ -69,7 +69,7 @@ def every_value(tok: byteweld.Tokenizer) -> dict[str, object]:
         "training": byteweld.explain_training(documents=[HOSTILE] * 3, vocab_size=262),
         "tree": byteweld.merge_tree(tok.vocab, max(tok.vocab.tokens)),
         "evaluation": evaluate_files(tok, files),
-        "comparison": compare_files(tok, tok.cut(270), files, names=(HOSTILE, "b")),
+        "comparison": compare_files([tok, tok.cut(270)], files, names=(HOSTILE, "b")),
     }
 
 

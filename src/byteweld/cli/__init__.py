@@ -50,7 +50,7 @@ VERBS: Final[Mapping[str, Verb]] = {
     "megatron": Verb(
         "byteweld.cli.megatron", "Encode JSON lines with the options of Megatron-LM's script"
     ),
-    "compare": Verb("byteweld.cli.compare", "Compare two tokenizers on a corpus"),
+    "compare": Verb("byteweld.cli.compare", "Compare tokenizers on a corpus"),
     "prove": Verb("byteweld.cli.prove", "Check ids against the real tiktoken or tokenizers"),
     "studio": Verb("byteweld.cli.studio", "Explore tokenizers in a local web page"),
     "completion": Verb("byteweld.cli.completion", "Print a completion script for a shell"),

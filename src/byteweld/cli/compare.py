@@ -1,4 +1,4 @@
-"""`byteweld compare`: the bytes per token and the ids of two tokenizers on a corpus."""
+"""`byteweld compare`: the bytes per token and the ids of tokenizers on a corpus."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from byteweld.jobs.comparing import compare_corpus
 
 EXAMPLES = """
 byteweld compare mine.json theirs.json books/
-byteweld compare cl100k_base o200k_base src/ --ext .py,.rs --no-fail
+byteweld compare cl100k_base o200k_base mine.json src/ --ext .py,.rs --no-fail
 byteweld compare mine.json theirs.json chats.jsonl --special-text text --html report.html
 byteweld compare mine.json r50k.tiktoken books/ --pattern gpt2 --no-special --json
 byteweld compare mine.json theirs.json s3://crawl/ --runner ray --address auto
@@ -31,7 +31,7 @@ First = Annotated[
         help="A tokenizer: a file, a folder, or the name of a vocabulary (see `byteweld list`).",
     ),
 ]
-Second = Annotated[str, Argument(metavar="B", help="Another tokenizer.")]
+Second = Annotated[str, Argument(metavar="B", help="Another tokenizer. More of them may follow.")]
 Differences = Annotated[
     int,
     Option(
@@ -47,7 +47,7 @@ NoFail = Annotated[
 
 
 class _Settings(NamedTuple):
-    """Pattern and special tokens, for whichever of the two files lacks them."""
+    """Pattern and special tokens, for whichever of the files lacks them."""
 
     pattern: options.LoadPattern = None
     special: options.LoadSpecial = None
@@ -61,8 +61,9 @@ class _Settings(NamedTuple):
             for path in paths
         ]
         if any(self) and not any(needs):
+            every = "both" if len(paths) == 2 else "all"
             raise _errors.UsageError(
-                "both files have their own pattern and special tokens; "
+                f"{every} files have their own pattern and special tokens; "
                 "leave --pattern, --special and --no-special out"
             )
         return [
@@ -77,6 +78,10 @@ def _existing(path: str) -> str:
     if not Path(file).exists():
         options.load_tokenizer(path)
     return file
+
+
+def _is_tokenizer(path: str) -> bool:
+    return options.is_name(path) or byteweld.formats.recognized(options.file_of(path)) is not None
 
 
 def run(
@@ -94,23 +99,26 @@ def run(
     reading: options.Reading = options.Reading(),
     runner: RunnerOptions = RunnerOptions(),
 ) -> int:
-    """Encode a corpus with two tokenizers and compare the results.
+    """Encode a corpus with several tokenizers and compare the results.
 
-    Reports which tokenizer needs fewer tokens, and by how much: bytes per token in total, by script
-    and by file. Then whether all ids are identical, how many spans are split differently, and the
-    first of them in context (or, if all splits agree, the first tokens with different ids). The
-    exit code is 1 if ids differ.
+    Reports which tokenizer needs the fewest tokens, and by how much: bytes per token in total, by
+    script and by file. Then whether all ids are identical, how many spans are split differently,
+    and the first of them in context (or, if all splits agree, the first tokens with different ids).
+    The exit code is 1 if ids differ.
 
     With --runner ray, slices of the corpus are compared in tasks; the result is the same. With
     --work, what tasks have found is kept until the end, so that the same command resumes.
     """
     runner.check(source, threads)
     shown = Shown(html, json=json, force=force)
-    one, other = settings.load(first, second)
-    known = {**one.vocab.special_tokens, **other.vocab.special_tokens}
+    paths = [first, second]
+    while len(source) > 1 and _is_tokenizer(source[0]):
+        paths.append(source.pop(0))
+    tokenizers = settings.load(*paths)
+    known = {text: i for tok in tokenizers for text, i in tok.vocab.special_tokens.items()}
     files = Documents(source, reading)
     how: dict[str, Any] = {
-        "names": (first, second),
+        "names": paths,
         "max_differences": differences,
         **specials.arguments(known),
     }
@@ -119,10 +127,10 @@ def run(
         files.progress("comparing", in_tasks=tasks is not None) as advance,
     ):
         if tasks is None:
-            found = compare_files(one, other, files, num_threads=threads, progress=advance, **how)
+            found = compare_files(tokenizers, files, num_threads=threads, progress=advance, **how)
         else:
             corpus = files.corpus()
-            found, skipped = compare_corpus(tasks, one, other, corpus, progress=advance, **how)
+            found, skipped = compare_corpus(tasks, tokenizers, corpus, progress=advance, **how)
             files.note(files=len(corpus.files), skipped=skipped)
     files.say_skipped()
     if not found.total.documents:
@@ -130,7 +138,7 @@ def run(
         return FAILED
     with _output.until_closed():
         shown.show(
-            f"{first} and {second}",
+            " and ".join(paths),
             lines=lambda: found.lines(color=_output.has_color()),
             value=found.to_dict,
             page=found.to_html,

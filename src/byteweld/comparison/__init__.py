@@ -1,6 +1,6 @@
 """Align the tokens of several tokenizers on one text. Pure: offsets in, plain values out.
 
-Comparing two tokenizers on a whole corpus is in `corpora`.
+Comparing tokenizers on a whole corpus is in `corpora`.
 """
 
 from __future__ import annotations

@@ -30,19 +30,21 @@ def report(found: Comparison) -> Html:
 
 
 def _key(lane: int) -> Html:
-    return element("span", text.KEYS[lane], class_=f"key lane{lane}")
+    return element("span", text.KEYS[lane], class_=f"key lane{lane % 4}")
 
 
 def _figures(found: Comparison) -> Html:
-    """Return the figures of the total, those of the tokenizer with fewer tokens first."""
+    """Return the figures of the total, those of the tokenizer with the fewest tokens first."""
     total = found.total
     winner = found.winner
     shown: list[tuple[str, Child]] = []
     if winner is not None:
-        share = text.fewer(total.tokens[winner], total.tokens[1 - winner])
-        shown.append((share.removesuffix(" fewer"), [_key(winner), "fewer tokens"]))
-    for lane in (0, 1) if winner is None else (winner, 1 - winner):
-        shown.append((decimal(total.bytes_per_token[lane]), [_key(lane), "bytes per token"]))
+        less, more, *_ = sorted(total.tokens)
+        share = text.fewer(less, more).removesuffix(" fewer")
+        shown.append((share, [_key(winner), "fewer tokens"]))
+    for lanes in text.ranking(found):
+        for lane in lanes:
+            shown.append((decimal(total.bytes_per_token[lane]), [_key(lane), "bytes per token"]))
     return figures(shown)
 
 
@@ -56,29 +58,34 @@ def _tokenizers(found: Comparison) -> Html:
 
 
 def _legend(found: Comparison) -> Html:
-    return element("p", _key(0), found.names[0], "  ", _key(1), found.names[1], class_="hint")
+    names = [[_key(lane), f"{name}  "] for lane, name in enumerate(found.names)]
+    return element("p", names, class_="hint")
 
 
 def _scripts(found: Comparison) -> Html:
-    ones, others = found.scripts
+    size = len(found.names)
+    _, *heads, _ = text.script_heads(found)
     rows = []
-    for name in ones:
-        values = [rates[name].bytes_per_piece for rates in found.scripts]
-        words, _, _, *figures = text.script_row(ones[name], others[name])
-        change = figures.pop()
-        rows.append(Bar(name, values, list(map(decimal, values)), [change, *figures, words]))
-    heads = ["script", "bytes per token", "B vs A", "tokens/word A", "tokens/word B", "words"]
+    for name in found.scripts[0]:
+        rates = [scripts[name] for scripts in found.scripts]
+        words, *figures = text.script_row(rates)
+        labels, words_rates, changes = figures[:size], figures[size : 2 * size], figures[2 * size :]
+        values = [rate.bytes_per_piece for rate in rates]
+        rows.append(Bar(name, values, labels, [*changes, *words_rates, words]))
+    heads = ["script", "bytes per token", *heads[2 * size :], *heads[size : 2 * size], "words"]
     return section("Words by script", _legend(found), _chart(heads, rows, "script"), hint=WORD_HINT)
 
 
 def _files(found: Comparison) -> Html:
+    end = len(found.names)
+    _, *heads, _, _ = text.file_heads(found)
     rows = []
     for file in found.files[:_MAX_FILES]:
-        values = file.bytes_per_token
-        size, one, other, _, _, change, differing = text.file_row(file)
-        figures = [change, one, other, size, differing]
-        rows.append(Bar(element("code", file.name), values, list(map(decimal, values)), figures))
-    heads = ["file", "bytes per token", "B vs A", "tokens A", "tokens B", "bytes", "differing"]
+        size, *figures, differing = text.file_row(file)
+        tokens, labels, changes = figures[:end], figures[end : 2 * end], figures[2 * end :]
+        cells = [*changes, *tokens, size, differing]
+        rows.append(Bar(element("code", file.name), file.bytes_per_token, labels, cells))
+    heads = ["file", "bytes per token", *heads[2 * end :], *heads[:end], "bytes", "differing"]
     return section(
         "Files",
         _legend(found),

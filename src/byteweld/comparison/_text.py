@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import string
+from collections.abc import Iterator, Sequence
 
 from byteweld._speed import speed
 from byteweld.comparison.corpora import Comparison, Difference, FileComparison
@@ -20,7 +21,7 @@ from byteweld.render import (
 )
 
 MAX_FILES = 20
-KEYS = ("A", "B")
+KEYS = string.ascii_uppercase  # one letter for each tokenizer
 
 
 def lines(found: Comparison, color: bool) -> list[str]:
@@ -28,15 +29,15 @@ def lines(found: Comparison, color: bool) -> list[str]:
     return [
         heading(answer(found), color),
         *columns(
-            [[f"  {key}", *row] for key, row in zip(KEYS, _tokenizer_rows(found), strict=True)]
+            [[f"  {key}", *row] for key, row in zip(KEYS, _tokenizer_rows(found), strict=False)]
         ),
         *(f"  {line}" for line in wins(found)),
         "",
         heading("words by script", color),
-        *table(script_heads(), _script_rows(found)),
+        *table(script_heads(found), _script_rows(found)),
         "",
         heading("by file", color),
-        *table(file_heads(), _file_rows(found)),
+        *table(file_heads(found), _file_rows(found)),
         *more_line(len(found.files) - MAX_FILES, "file", indent=2),
         *([] if found.is_identical else _id_lines(found, color)),
     ]
@@ -57,24 +58,37 @@ def _id_lines(found: Comparison, color: bool) -> Iterator[str]:
 
 
 def answer(found: Comparison) -> str:
-    """Say in one line which tokenizer needs fewer tokens and by how much, or that all is equal."""
-    total = found.total
-    rates = [decimal(rate) for rate in total.bytes_per_token]
-    winner = found.winner
-    if winner is None:
+    """Say in one line which tokenizer needs the fewest tokens, or that all is equal."""
+    tokens = found.total.tokens
+    rates = [decimal(rate) for rate in found.total.bytes_per_token]
+    best, *others = ranking(found)
+    if not others:
         what = verdict(found)
         if not found.is_identical:
-            what = f"both need {amount(total.tokens[0], 'token')}"
-        return f"{what}: {rates[0]} bytes per token" if total.tokens[0] else what
-    loser = 1 - winner
+            all_of = "both" if len(tokens) == 2 else "all"
+            what = f"{all_of} need {amount(tokens[0], 'token')}"
+        return f"{what}: {rates[0]} bytes per token" if tokens[0] else what
     names = [visible_name(name) for name in found.names]
-    if names[0] == names[1]:
+    if len(set(names)) < len(names):
         names = list(KEYS)
-    share = fewer(total.tokens[winner], total.tokens[loser])
+    shares = [
+        f"{fewer(tokens[best[0]], tokens[lane])}{'' if n else ' tokens'} than {names[lane]}"
+        for n, lane in enumerate(lane for lanes in others for lane in lanes)
+    ]
+    against = " and ".join(rates[lane] for lanes in others for lane in lanes)
+    who = " and ".join(names[lane] for lane in best)
     return (
-        f"{names[winner]} needs {share} tokens than {names[loser]}: "
-        f"{rates[winner]} against {rates[loser]} bytes per token"
+        f"{who} need{'s' * (len(best) == 1)} {' and '.join(shares)}: "
+        f"{rates[best[0]]} against {against} bytes per token"
     )
+
+
+def ranking(found: Comparison) -> list[list[int]]:
+    """Return the tokenizers by number of tokens, fewest first; those of equal ones together."""
+    tokens = found.total.tokens
+    return [
+        [lane for lane, own in enumerate(tokens) if own == count] for count in sorted(set(tokens))
+    ]
 
 
 def fewer(less: int, more: int) -> str:
@@ -88,20 +102,20 @@ def fewer(less: int, more: int) -> str:
 
 
 def wins(found: Comparison) -> Iterator[str]:
-    """Say in how many files and scripts each tokenizer needs fewer tokens, if there are several."""
-    ones, others = found.scripts
+    """Say in how many files and scripts each tokenizer wins, if there are several."""
     files = [file.tokens for file in found.files]
-    scripts = [(ones[name].pieces, others[name].pieces) for name in ones]
+    scripts = [tuple(rates[name].pieces for rates in found.scripts) for name in found.scripts[0]]
     if found.winner is None or len(files) + len(scripts) < 3:
         return
-    for lane in (found.winner, 1 - found.winner):
+    which = "fewer" if len(found.names) == 2 else "the fewest"
+    for lane in (lane for lanes in ranking(found) for lane in lanes):
         parts = []
-        for noun, pairs in (("file", files), ("script", scripts)):
-            won = sum(pair[lane] < pair[1 - lane] for pair in pairs)
-            if won and len(pairs) > 1:
-                parts.append(f"{won:,} of {amount(len(pairs), noun)}")
+        for noun, rows in (("file", files), ("script", scripts)):
+            won = sum(row[lane] == min(row) and row.count(row[lane]) == 1 for row in rows)
+            if won and len(rows) > 1:
+                parts.append(f"{won:,} of {amount(len(rows), noun)}")
         if parts:
-            yield f"{KEYS[lane]} needs fewer tokens in {' and '.join(parts)}"
+            yield f"{KEYS[lane]} needs {which} tokens in {' and '.join(parts)}"
 
 
 def verdict(found: Comparison) -> str:
@@ -173,7 +187,7 @@ def _difference_lines(found: Comparison, difference: Difference, color: bool) ->
     yield location(difference)
     before, after = visible(difference.before), visible(difference.after)
     yield f"  {before}[{visible(first)}{rest}]{after}"
-    for key, lane, tokens in zip(KEYS, difference.lanes, found.tokens, strict=True):
+    for key, lane, tokens in zip(KEYS, difference.lanes, found.tokens, strict=False):
         show = namer(tokens, color)
         shown = " | ".join(f"{show(token_id)} {token_id}" for token_id in lane.ids)
         yield f"  {key}  {shown}{' | …' if not difference.is_whole else ''}"
@@ -182,13 +196,14 @@ def _difference_lines(found: Comparison, difference: Difference, color: bool) ->
 # ---------------------------------------------------------------------------- rows
 
 
-def file_heads() -> list[str]:
+def file_heads(found: Comparison) -> list[str]:
     """Return the column heads for files; the name comes last."""
+    keys = KEYS[: len(found.names)]
     return [
         "bytes",
-        *(f"tokens {key}" for key in KEYS),
-        *(f"bytes/token {key}" for key in KEYS),
-        "B vs A",
+        *(f"tokens {key}" for key in keys),
+        *(f"bytes/token {key}" for key in keys),
+        *(f"{key} vs A" for key in keys[1:]),
         "differing",
         "file",
     ]
@@ -200,35 +215,37 @@ def file_row(file: FileComparison) -> list[str]:
         f"{file.bytes:,}",
         *(f"{tokens:,}" for tokens in file.tokens),
         *map(decimal, file.bytes_per_token),
-        change(*file.tokens),
+        *changes(file.tokens),
         f"{file.differing_documents:,} of {file.documents:,}",
     ]
 
 
-def script_heads() -> list[str]:
+def script_heads(found: Comparison) -> list[str]:
     """Return the column heads for scripts; the script comes last."""
+    keys = KEYS[: len(found.names)]
     return [
         "words",
-        *(f"bytes/token {key}" for key in KEYS),
-        *(f"tokens/word {key}" for key in KEYS),
-        "B vs A",
+        *(f"bytes/token {key}" for key in keys),
+        *(f"tokens/word {key}" for key in keys),
+        *(f"{key} vs A" for key in keys[1:]),
         "script",
     ]
 
 
-def script_row(one: WordRate, other: WordRate) -> list[str]:
+def script_row(rates: Sequence[WordRate]) -> list[str]:
     """Return the cells of a script except its name."""
     return [
-        f"{one.words:,}",
-        *(decimal(rate.bytes_per_piece) for rate in (one, other)),
-        *(decimal(rate.fertility) for rate in (one, other)),
-        change(one.pieces, other.pieces),
+        f"{rates[0].words:,}",
+        *(decimal(rate.bytes_per_piece) for rate in rates),
+        *(decimal(rate.fertility) for rate in rates),
+        *changes([rate.pieces for rate in rates]),
     ]
 
 
-def change(one: int, other: int) -> str:
-    """Return by how much the second token count differs from the first."""
-    return "-" if not one else f"{100 * (other - one) / one:+.1f}%"
+def changes(tokens: Sequence[int]) -> list[str]:
+    """Return by how much the token counts after the first differ from it."""
+    first, *others = tokens
+    return [f"{100 * (other - first) / first:+.1f}%" if first else "-" for other in others]
 
 
 def _file_rows(found: Comparison) -> list[list[str]]:
@@ -237,5 +254,6 @@ def _file_rows(found: Comparison) -> list[list[str]]:
 
 
 def _script_rows(found: Comparison) -> list[list[str]]:
-    ones, others = found.scripts
-    return [[*script_row(ones[name], others[name]), name] for name in ones]
+    return [
+        [*script_row([rates[name] for rates in found.scripts]), name] for name in found.scripts[0]
+    ]

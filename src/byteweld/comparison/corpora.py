@@ -1,4 +1,4 @@
-"""Compare two tokenizers on a corpus: whether and where ids differ, cost and speed.
+"""Compare tokenizers on a corpus: whether and where ids differ, cost and speed.
 
 Documents are encoded in batches, and only one batch is in memory. Pure: nothing is read or printed.
 """
@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from byteweld.markup import Html
 
 MAX_DIFFERENCES = 10
+MAX_TOKENIZERS = 26  # each has a letter
 _MAX_SHOWN_BYTES = 400  # per span
 
 Kind = Literal["cut", "ids"]
-Pair = tuple[int, int]
 
 
 class Lane(NamedTuple):
@@ -48,7 +48,7 @@ class Lane(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """A span that the two encode differently, between token boundaries that both share.
+    """A span that not all encode in the same way, between token boundaries that all share.
 
     `kind` is "cut" if the boundaries inside differ, "ids" if only the ids do. Long spans are
     truncated; `is_whole` is then False.
@@ -61,7 +61,7 @@ class Difference(NamedTuple):
     kind: Kind
     before: bytes
     after: bytes
-    lanes: tuple[Lane, Lane]
+    lanes: tuple[Lane, ...]  # one of each tokenizer
     is_whole: bool
 
 
@@ -71,14 +71,20 @@ class FileComparison(NamedTuple):
     name: str
     documents: int
     bytes: int
-    tokens: Pair
+    tokens: tuple[int, ...]
     differing_documents: int
 
     @property
-    def bytes_per_token(self) -> tuple[float | None, float | None]:
+    def bytes_per_token(self) -> tuple[float | None, ...]:
         """Bytes per token of each tokenizer; None if there are no tokens."""
-        first, second = self.tokens
-        return (self.bytes / first if first else None, self.bytes / second if second else None)
+        return tuple(self.bytes / tokens if tokens else None for tokens in self.tokens)
+
+    @classmethod
+    def joined(cls, name: str, rows: Sequence[FileComparison]) -> FileComparison:
+        """Return the sums of some rows, which are not empty."""
+        _, documents, sizes, tokens, differing = zip(*rows, strict=True)
+        sums = tuple(map(sum, zip(*tokens, strict=True)))
+        return cls(name, sum(documents), sum(sizes), sums, sum(differing))
 
 
 class Spans(NamedTuple):
@@ -98,18 +104,18 @@ class Spans(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Displayable):
-    """How two tokenizers differ on a corpus; made by `byteweld.compare`.
+    """How tokenizers differ on a corpus; made by `byteweld.compare`.
 
-    `str()` is for people, `to_dict()` for programs, and a notebook shows it as HTML. Pairs have the
-    first tokenizer first.
+    `str()` is for people, `to_dict()` for programs, and a notebook shows it as HTML. Tuples are in
+    the order of the tokenizers.
 
     Attributes:
-        names: of the two.
+        names: of the tokenizers.
         fingerprints: of their vocabularies.
         tokens: the bytes of their tokens by id.
         files: documents, bytes and tokens of each file; `total` has their sums.
         scripts: the cost of words, by the script in which they are written.
-        spans: number of spans between token boundaries that both share, and of those that differ.
+        spans: number of spans between token boundaries that all share, and of those that differ.
         differences: the first spans that are cut differently; if there are none, the first with
             other ids.
         seconds: that each spent encoding.
@@ -125,14 +131,14 @@ class Comparison(Displayable):
         (0, 5, (b'hello',), (b'hel', b'lo'))
     """
 
-    names: tuple[str, str]
-    fingerprints: tuple[str, str]
-    tokens: tuple[Mapping[int, bytes], Mapping[int, bytes]]
+    names: tuple[str, ...]
+    fingerprints: tuple[str, ...]
+    tokens: tuple[Mapping[int, bytes], ...]
     files: tuple[FileComparison, ...]
-    scripts: tuple[Mapping[str, WordRate], Mapping[str, WordRate]]
+    scripts: tuple[Mapping[str, WordRate], ...]
     spans: Spans
     differences: tuple[Difference, ...]  # the first "cut" ones; if none, "ids"
-    seconds: tuple[float, float]  # that each spent encoding
+    seconds: tuple[float, ...]  # that each spent encoding
 
     @property
     def is_identical(self) -> bool:
@@ -149,20 +155,15 @@ class Comparison(Displayable):
     @cached_property
     def total(self) -> FileComparison:
         """All files together."""
-        files = self.files
-        return FileComparison(
-            "total",
-            sum(file.documents for file in files),
-            sum(file.bytes for file in files),
-            (sum(file.tokens[0] for file in files), sum(file.tokens[1] for file in files)),
-            sum(file.differing_documents for file in files),
-        )
+        nothing = FileComparison("total", 0, 0, (0,) * len(self.names), 0)
+        return FileComparison.joined("total", [nothing, *self.files])
 
     @property
-    def winner(self) -> Literal[0, 1] | None:
-        """Which tokenizer needs fewer tokens: 0 is the first, 1 the second; None if neither."""
-        first, second = self.total.tokens
-        return None if first == second else 0 if first < second else 1
+    def winner(self) -> int | None:
+        """The index of the tokenizer that needs the fewest tokens; None if several do."""
+        tokens = self.total.tokens
+        fewest = min(tokens)
+        return tokens.index(fewest) if tokens.count(fewest) == 1 else None
 
     def lines(self, *, color: bool = False) -> list[str]:
         """Return the comparison as lines of text; `color` is for a terminal.
@@ -194,7 +195,7 @@ class Comparison(Displayable):
         return report(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON-serializable values; in lists of two, the first tokenizer comes first.
+        """Return JSON-serializable values; lists of figures are in the order of the tokenizers.
 
         Examples:
             >>> import byteweld
@@ -236,7 +237,7 @@ class Comparison(Displayable):
     def _winner_to_dict(self) -> dict[str, Any] | None:
         if self.winner is None:
             return None
-        less, more = sorted(self.total.tokens)
+        less, more, *_ = sorted(self.total.tokens)
         return {"name": self.names[self.winner], "index": self.winner, "share": 1 - less / more}
 
 
@@ -285,236 +286,198 @@ def _difference_to_dict(difference: Difference) -> dict[str, Any]:
 
 
 def compare_files(
-    first: Tokenizer,
-    second: Tokenizer,
+    tokenizers: Sequence[Tokenizer],
     files: Files,
     *,
-    names: tuple[str, str] | None = None,
+    names: Sequence[str] | None = None,
     max_differences: int = MAX_DIFFERENCES,
     progress: Callable[[int], object] | None = None,
     **options: Unpack[EncodingOptions],
 ) -> Comparison:
-    """Compare two tokenizers on files, given as pairs of a name and its documents.
+    """Compare tokenizers on files, given as pairs of a name and its documents.
 
     Special tokens in a document count as special tokens unless the options say otherwise.
     `progress` is called with the number of bytes encoded so far.
     """
     sums = sum_files(
-        first, second, files, max_differences=max_differences, progress=progress, **options
+        tokenizers, files, max_differences=max_differences, progress=progress, **options
     )
-    return to_comparison(first, second, sums, names=names)
+    return to_comparison(tokenizers, sums, names=names)
 
 
-class Sums(NamedTuple):
-    """What was found in some files; those of consecutive files can be added."""
+@dataclass
+class Sums:
+    """What was found in some files; those of the files after them can be added."""
 
-    files: tuple[FileComparison, ...] = ()
-    scripts: tuple[Mapping[str, WordRate], Mapping[str, WordRate]] = ({}, {})
-    spans: Spans = Spans()
-    cut: tuple[Difference, ...] = ()  # the first differences of each kind
-    ids: tuple[Difference, ...] = ()
-    seconds: tuple[float, float] = (0.0, 0.0)
+    scripts: list[dict[str, WordRate]]  # of each tokenizer
+    seconds: list[float]
+    files: list[FileComparison] = field(default_factory=list)
+    spans: Spans = Spans()  # noqa: RUF009 (immutable)
+    cut: list[Difference] = field(default_factory=list)  # the first differences of each kind
+    ids: list[Difference] = field(default_factory=list)
 
-    def plus(self, other: Sums, max_differences: int, *, continues: bool = False) -> Sums:
-        """Return the sums of these files and those after them.
+    @classmethod
+    def of(cls, tokenizers: int) -> Sums:
+        """Return the sums of no files."""
+        return cls([{} for _ in range(tokenizers)], [0.0] * tokenizers)
+
+    def add(self, other: Sums, max_differences: int, *, continues: bool = False) -> None:
+        """Add the sums of the files after these.
 
         Args:
             other: the sums of the files after them.
             max_differences: as given to `sum_files`.
             continues: whether the first file of `other` is the rest of the last one here.
         """
-        files = self.files
-        if continues and other.files:
-            before = files[-1].documents
-            files = (*files[:-1], _joined(files[-1], other.files[0]), *other.files[1:])
-            cut, ids = (_renumbered(found, before) for found in (other.cut, other.ids))
-        else:
-            files, cut, ids = files + other.files, other.cut, other.ids
-        ones, others = map(_added, self.scripts, other.scripts)
-        return Sums(
-            files,
-            (ones, others),
-            self.spans + other.spans,
-            (self.cut + cut)[:max_differences],
-            (self.ids + ids)[:max_differences],
-            (self.seconds[0] + other.seconds[0], self.seconds[1] + other.seconds[1]),
-        )
-
-
-def _joined(one: FileComparison, rest: FileComparison) -> FileComparison:
-    """Return the row of a file whose documents are in two."""
-    tokens = (one.tokens[0] + rest.tokens[0], one.tokens[1] + rest.tokens[1])
-    return FileComparison(
-        one.name,
-        one.documents + rest.documents,
-        one.bytes + rest.bytes,
-        tokens,
-        one.differing_documents + rest.differing_documents,
-    )
-
-
-def _renumbered(found: tuple[Difference, ...], before: int) -> tuple[Difference, ...]:
-    return tuple(item._replace(document=item.document + before) for item in found)
-
-
-def _added(one: Mapping[str, WordRate], other: Mapping[str, WordRate]) -> dict[str, WordRate]:
-    names = dict.fromkeys([*one, *other])
-    return {name: one.get(name, WordRate()) + other.get(name, WordRate()) for name in names}
+        before = 0
+        files = other.files
+        if continues and files:
+            before = self.files[-1].documents
+            self.files[-1] = FileComparison.joined(files[0].name, [self.files[-1], files[0]])
+            files = files[1:]
+        self.files += files
+        for kept, found in ((self.cut, other.cut), (self.ids, other.ids)):
+            some = found[: max(0, max_differences - len(kept))]
+            kept += [item._replace(document=item.document + before) for item in some]
+        for own, scripts in zip(self.scripts, other.scripts, strict=True):
+            for name, rate in scripts.items():
+                own[name] = own.get(name, WordRate()) + rate
+        self.spans += other.spans
+        self.seconds = list(map(operator.add, self.seconds, other.seconds))
 
 
 def sum_files(
-    first: Tokenizer,
-    second: Tokenizer,
+    tokenizers: Sequence[Tokenizer],
     files: Files,
     *,
     max_differences: int = MAX_DIFFERENCES,
     progress: Callable[[int], object] | None = None,
     **options: Unpack[EncodingOptions],
 ) -> Sums:
-    """Compare two tokenizers on some of the files of a corpus; see `compare_files`."""
-    encoders = (CorpusEncoder(first, **options), CorpusEncoder(second, **options))
-    sums = _Sums(encoders, max_differences, running_total(progress))
-    done = tuple(sums.add_file(name, documents) for name, documents in files)
-    return Sums(
-        done,
-        sums.scripts,
-        sums.spans,
-        tuple(sums.differences["cut"]),
-        tuple(sums.differences["ids"]),
-        (sums.seconds[0], sums.seconds[1]),
-    )
+    """Compare tokenizers on some of the files of a corpus; see `compare_files`."""
+    if not 2 <= len(tokenizers) <= MAX_TOKENIZERS:
+        found = "1 tokenizer" if len(tokenizers) == 1 else f"{len(tokenizers)} tokenizers"
+        raise ValueError(f"found {found}; expected 2 to {MAX_TOKENIZERS} to compare")
+    encoders = [CorpusEncoder(tok, **options) for tok in tokenizers]
+    sums = Sums.of(len(encoders))
+    advance = running_total(progress)
+    for name, documents in files:
+        _add_file(sums, encoders, name, documents, max_differences, advance)
+    return sums
 
 
 def to_comparison(
-    first: Tokenizer, second: Tokenizer, sums: Sums, *, names: tuple[str, str] | None = None
+    tokenizers: Sequence[Tokenizer], sums: Sums, *, names: Sequence[str] | None = None
 ) -> Comparison:
-    """Return the comparison of two tokenizers, given the sums over all files."""
-    order = sorted(sums.scripts[0], key=lambda name: (-sums.scripts[0][name].bytes, name))
-    ones, others = ({name: rates[name] for name in order} for rates in sums.scripts)
+    """Return the comparison of tokenizers, given the sums over all files."""
+    first = sums.scripts[0]
+    order = sorted(first, key=lambda name: (-first[name].bytes, name))
     return Comparison(
-        names=names or (first.name, second.name),
-        fingerprints=(first.vocab.fingerprint, second.vocab.fingerprint),
-        tokens=(first.vocab.tokens, second.vocab.tokens),
-        files=sums.files,
-        scripts=(ones, others),
+        names=tuple(names or (tok.name for tok in tokenizers)),
+        fingerprints=tuple(tok.vocab.fingerprint for tok in tokenizers),
+        tokens=tuple(tok.vocab.tokens for tok in tokenizers),
+        files=tuple(sums.files),
+        scripts=tuple({name: rates[name] for name in order} for rates in sums.scripts),
         spans=sums.spans,
-        differences=sums.cut or sums.ids,
-        seconds=sums.seconds,
+        differences=tuple(sums.cut or sums.ids),
+        seconds=tuple(sums.seconds),
     )
 
 
 class _Document(NamedTuple):
-    """A document and its encodings by both tokenizers."""
+    """A document and its encodings by all tokenizers."""
 
     source: str
     number: int
     content: bytes
-    ids: tuple[NDArray[np.uint32], NDArray[np.uint32]]
-    ends: tuple[NDArray[np.int64], NDArray[np.int64]]
+    ids: list[NDArray[np.uint32]]
+    ends: list[NDArray[np.int64]]
 
 
-class _Sums:
-    """Sums over all documents."""
+def _add_file(
+    sums: Sums,
+    encoders: Sequence[CorpusEncoder],
+    name: str,
+    documents: Iterable[bytes],
+    max_differences: int,
+    advance: Callable[[int], None],
+) -> None:
+    number = size = differing = 0
+    tokens = [0] * len(encoders)
+    for batch in batches(documents, BATCH_BYTES):
+        encoded = []
+        for lane, encoder in enumerate(encoders):
+            started = time.perf_counter()
+            encoded.append(encoder.encode(name, batch))
+            sums.seconds[lane] += time.perf_counter() - started
+            tokens[lane] += len(encoded[-1][0])
+        for index, content in enumerate(batch):
+            number += 1
+            lanes = [ids[starts[index] : starts[index + 1]] for ids, starts in encoded]
+            ends = [
+                encoder.ends(content, ids) for encoder, ids in zip(encoders, lanes, strict=True)
+            ]
+            differing += not all(np.array_equal(lanes[0], ids) for ids in lanes[1:])
+            for found in words(content):
+                for scripts, own in zip(sums.scripts, ends, strict=True):
+                    add_rates(scripts, found, own)
+                advance(found.num_bytes)
+            _add_spans(sums, _Document(name, number, content, lanes, ends), max_differences)
+        size += sum(map(len, batch))
+    sums.files.append(FileComparison(name, number, size, tuple(tokens), differing))
 
-    def __init__(
-        self,
-        encoders: tuple[CorpusEncoder, CorpusEncoder],
-        max_differences: int,
-        advance: Callable[[int], None],
-    ) -> None:
-        self._encoders = encoders
-        self._max_differences = max_differences
-        self._advance = advance
-        self.seconds = [0.0, 0.0]
-        self.scripts: tuple[dict[str, WordRate], dict[str, WordRate]] = ({}, {})
-        self.spans = Spans()
-        self.differences: dict[Kind, list[Difference]] = {"cut": [], "ids": []}
 
-    def add_file(self, name: str, documents: Iterable[bytes]) -> FileComparison:
-        """Add one file."""
-        number = size = differing = 0
-        tokens = [0, 0]
-        for batch in batches(documents, BATCH_BYTES):
-            encoded = [self._encode(lane, name, batch) for lane in (0, 1)]
-            for index, content in enumerate(batch):
-                number += 1
-                one, other = (ids[starts[index] : starts[index + 1]] for ids, starts in encoded)
-                ends = (
-                    self._encoders[0].ends(content, one),
-                    self._encoders[1].ends(content, other),
-                )
-                document = _Document(name, number, content, (one, other), ends)
-                differing += not np.array_equal(one, other)
-                self._add_words(document)
-                self._add_spans(document)
-            for lane, (ids, _) in enumerate(encoded):
-                tokens[lane] += len(ids)
-            size += sum(map(len, batch))
-        return FileComparison(name, number, size, (tokens[0], tokens[1]), differing)
-
-    def _encode(
-        self, lane: int, name: str, batch: list[bytes]
-    ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        started = time.perf_counter()
-        encoded = self._encoders[lane].encode(name, batch)
-        self.seconds[lane] += time.perf_counter() - started
-        return encoded
-
-    def _add_words(self, document: _Document) -> None:
-        for found in words(document.content):
-            for lane in (0, 1):
-                add_rates(self.scripts[lane], found, document.ends[lane])
-            self._advance(found.num_bytes)
-
-    def _add_spans(self, document: _Document) -> None:
-        one, other = document.ids
-        if np.array_equal(*document.ends):
-            differs = one != other
-            lengths = np.diff(document.ends[0], prepend=0)
-            self.spans += Spans(
-                len(one), ids=int(differs.sum()), ids_bytes=int(lengths[differs].sum())
-            )
-            if len(self.differences["ids"]) < self._max_differences:
-                for index in np.flatnonzero(differs)[: self._max_differences].tolist():
-                    self._add_difference(document, "ids", (index, index + 1), (index, index + 1))
-            return
-        segments = align(document.ends)
-        same = segments.single_tokens()
-        differs = one[same[0]] != other[same[1]]
-        self.spans += Spans(
-            len(segments),
-            segments.differing,
-            segments.differing_bytes,
-            int(differs.sum()),
-            int(np.diff(document.ends[0], prepend=0)[same[0]][differs].sum()),
+def _add_spans(sums: Sums, document: _Document, max_differences: int) -> None:
+    lanes = document.ids
+    if all(np.array_equal(document.ends[0], own) for own in document.ends[1:]):
+        differs = _differs(lanes)
+        lengths = np.diff(document.ends[0], prepend=0)
+        sums.spans += Spans(
+            len(lanes[0]), ids=int(differs.sum()), ids_bytes=int(lengths[differs].sum())
         )
-        for index in segments.first_differing(self._max_differences):
-            self._add_difference(document, "cut", *segments[index].tokens)
-
-    def _add_difference(self, document: _Document, kind: Kind, *spans: Pair) -> None:
-        """Add a difference, up to the limit; `spans` are index ranges of tokens."""
-        if len(self.differences[kind]) >= self._max_differences:
-            return
-        first, last = spans[0]
-        start = int(document.ends[0][first - 1]) if first else 0
-        end = int(document.ends[0][last - 1])
-        lanes = [_lane(document, lane, span, start) for lane, span in enumerate(spans)]
-        shown = sum(map(len, lanes[0].texts)), sum(map(len, lanes[1].texts))
-        self.differences[kind].append(
-            Difference(
-                document.source,
-                document.number,
-                start,
-                end,
-                kind,
-                *around(document.content, start, end),
-                (lanes[0], lanes[1]),
-                shown == (end - start, end - start),
-            )
-        )
+        for index in np.flatnonzero(differs)[: max_differences - len(sums.ids)].tolist():
+            spans = [(index, index + 1)] * len(lanes)
+            sums.ids.append(_difference(document, "ids", spans))
+        return
+    segments = align(document.ends)
+    same = segments.single_tokens()
+    differs = _differs([ids[own] for ids, own in zip(lanes, same, strict=True)])
+    sums.spans += Spans(
+        len(segments),
+        segments.differing,
+        segments.differing_bytes,
+        int(differs.sum()),
+        int(np.diff(document.ends[0], prepend=0)[same[0]][differs].sum()),
+    )
+    for index in segments.first_differing(max_differences - len(sums.cut)):
+        sums.cut.append(_difference(document, "cut", segments[index].tokens))
 
 
-def _lane(document: _Document, lane: int, span: Pair, start: int) -> Lane:
+def _differs(lanes: Sequence[NDArray[np.uint32]]) -> NDArray[np.bool_]:
+    """Return where not all ids are equal."""
+    found: NDArray[np.bool_] = np.any([lanes[0] != ids for ids in lanes[1:]], axis=0)
+    return found
+
+
+def _difference(document: _Document, kind: Kind, spans: Sequence[tuple[int, int]]) -> Difference:
+    """Return a difference; `spans` are the index ranges of its tokens."""
+    first, last = spans[0]
+    start = int(document.ends[0][first - 1]) if first else 0
+    end = int(document.ends[0][last - 1])
+    lanes = tuple(_lane(document, lane, span, start) for lane, span in enumerate(spans))
+    return Difference(
+        document.source,
+        document.number,
+        start,
+        end,
+        kind,
+        *around(document.content, start, end),
+        lanes,
+        all(sum(map(len, lane.texts)) == end - start for lane in lanes),
+    )
+
+
+def _lane(document: _Document, lane: int, span: tuple[int, int], start: int) -> Lane:
     """Return the tokens of a span, up to the limit."""
     first, last = span
     ends = document.ends[lane]

@@ -12,6 +12,7 @@ from pathlib import Path
 from byteweld._files import COMPRESSED_SUFFIXES, read_regular
 from byteweld.corpus._datasets import DATASET_MARKS, MAX_BYTES, dataset_files
 from byteweld.corpus._remote import RemoteFile, base_name, describe, find_remote, is_remote
+from byteweld.errors import CorpusError
 
 # Files with columns, which pyarrow opens.
 TABLE_EXTENSIONS = (".parquet", ".arrow", ".feather", ".ipc")
@@ -99,6 +100,7 @@ def _resolve(source: Source, wanted: frozenset[str], skipped: Counter[str]) -> I
     if path.is_dir():
         return _walk(path, wanted, skipped)
     if path.exists():
+        _refuse_tokenizer(path)
         return [path]
     if _GLOB_CHARACTERS.intersection(text):
         found = sorted(glob.glob(text, recursive=True), key=os.fsencode)  # noqa: PTH207 (absolute too)
@@ -110,6 +112,21 @@ def _resolve(source: Source, wanted: frozenset[str], skipped: Counter[str]) -> I
         target = os.fspath(path.readlink())
         raise FileNotFoundError(f"{text}: the link points to {target!r}, which does not exist")
     raise FileNotFoundError(f"{text}: no such file or folder")
+
+
+def _refuse_tokenizer(path: Path) -> None:
+    """Raise if a file that is named, rather than found in a folder, is a tokenizer."""
+    if not path.is_file() or extension_of(path.name) in (*RECORD_EXTENSIONS, *TABLE_EXTENSIONS):
+        return  # a pipe can be read only once
+    from byteweld.formats import recognized  # formats that cannot be meant are not imported
+
+    found = recognized(path)
+    if found is not None:
+        raise CorpusError(
+            f"this is a tokenizer (format {found}), not text; to read it as text nevertheless, "
+            "pass its content: on standard input (-), or as documents=[...]",
+            path=os.fspath(path),
+        )
 
 
 def _can_be_path(text: str) -> bool:

@@ -98,6 +98,16 @@ def recognize(path: str | os.PathLike[str]) -> str:
     return read_together(Path(path), _files_read, _recognize)
 
 
+def recognized(path: str | os.PathLike[str]) -> str | None:
+    """Return the name of the format of a tokenizer's file or folder; None for anything else."""
+    try:
+        return recognize(path)
+    except UnsupportedError:  # a pickle, which is never read
+        return "nanochat"
+    except (FormatError, OSError):
+        return None
+
+
 def _recognize(target: Path) -> str:
     is_folder = target.is_dir()
     head = b"" if is_folder else read_head(target, HEAD_BYTES)

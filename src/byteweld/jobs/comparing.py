@@ -1,11 +1,11 @@
-"""Compares two tokenizers in tasks: each compares one slice, and the sums are added in order.
+"""Compares tokenizers in tasks: each compares one slice, and the sums are added in order.
 
 The result is that of `compare_files` on the whole corpus, except for the seconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Unpack
 
@@ -37,49 +37,47 @@ class Compared(NamedTuple):
 
 def compare_corpus(
     runner: Runner,
-    first: Tokenizer,
-    second: Tokenizer,
+    tokenizers: Sequence[Tokenizer],
     corpus: Corpus,
     *,
-    names: tuple[str, str] | None = None,
+    names: Sequence[str] | None = None,
     max_differences: int = MAX_DIFFERENCES,
     progress: Progress | None = None,
     **options: Unpack[EncodingOptions],
 ) -> Compared:
-    """Compare two tokenizers on a corpus, in tasks of a runner; see `compare_files`.
+    """Compare tokenizers on a corpus, in tasks of a runner; see `compare_files`.
 
     `progress` is called with the stored bytes of the slices that are done.
     """
     options["num_threads"] = runner.threads_per_task
-    task = _CompareSlice(first, second, max_differences, options)
+    task = _CompareSlice(tuple(tokenizers), max_differences, options)
     specials = (options.get("allowed_special"), options.get("disallowed_special", "all"))
     facts = {
         "job": "compare",
-        "tokenizers": [first.vocab.fingerprint, second.vocab.fingerprint],
+        "tokenizers": [tok.vocab.fingerprint for tok in tokenizers],
         "specials": [some if some in (None, "all") else sorted(some) for some in specials],
         "max_differences": max_differences,
     }
-    total, skipped = Sums(), 0
+    total, skipped = Sums.of(len(tokenizers)), 0
     for part, found in results_in_order(runner, corpus, task, facts, progress=progress):
         sums, malformed = _from_json(found)
-        total = total.plus(sums, max_differences, continues=continues(part))
+        total.add(sums, max_differences, continues=continues(part))
         skipped += malformed
-    return Compared(to_comparison(first, second, total, names=names), skipped)
+    return Compared(to_comparison(tokenizers, total, names=names), skipped)
 
 
 @dataclass(frozen=True)
 class _CompareSlice:
     """Compares the documents of a slice."""
 
-    first: Tokenizer
-    second: Tokenizer
+    tokenizers: tuple[Tokenizer, ...]
     max_differences: int
     options: EncodingOptions
 
     def __call__(self, corpus: Corpus) -> list[Any]:
         files = _Files(corpus)
         sums = sum_files(
-            self.first, self.second, files, max_differences=self.max_differences, **self.options
+            self.tokenizers, files, max_differences=self.max_differences, **self.options
         )
         return _to_json(sums, files.skipped)
 
@@ -112,15 +110,13 @@ def _to_json(sums: Sums, skipped: int) -> list[Any]:
 
 
 def _from_json(values: list[Any]) -> tuple[Sums, int]:
-    files, scripts, spans, (cut, ids), seconds, skipped = values
-    ones, others = ({name: WordRate(*rate) for name, rate in rates.items()} for rates in scripts)
+    files, scripts, spans, differences, seconds, skipped = values
     sums = Sums(
-        tuple(map(_file_from_json, files)),
-        (ones, others),
+        [{name: WordRate(*rate) for name, rate in rates.items()} for rates in scripts],
+        seconds,
+        list(map(_file_from_json, files)),
         Spans(*spans),
-        tuple(map(_difference_from_json, cut)),
-        tuple(map(_difference_from_json, ids)),
-        tuple(seconds),
+        *(list(map(_difference_from_json, found)) for found in differences),
     )
     return sums, skipped
 
@@ -140,8 +136,8 @@ def _difference_to_json(found: Difference) -> dict[str, Any]:
 
 
 def _difference_from_json(values: dict[str, Any]) -> Difference:
-    one, other = (
+    lanes = tuple(
         Lane(tuple(ids), tuple(map(bytes.fromhex, texts))) for ids, texts in values["lanes"]
     )
     before, after = bytes.fromhex(values["before"]), bytes.fromhex(values["after"])
-    return Difference(**{**values, "before": before, "after": after, "lanes": (one, other)})
+    return Difference(**{**values, "before": before, "after": after, "lanes": lanes})

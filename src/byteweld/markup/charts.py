@@ -51,7 +51,7 @@ def _lanes(row: Bar, highest: float) -> list[Html]:
             "svg",
             element("rect", class_="track", width=100, height=6),
             element("rect", width=f"{100 * min(1, (value or 0) / highest):.2f}", height=6),
-            class_=f"bar lane{lane}{' narrow' if row.figures else ''}",
+            class_=f"bar lane{lane % 4}{' narrow' if row.figures else ''}",
             viewBox="0 0 100 6",
             preserveAspectRatio="none",
             aria_hidden="true",
