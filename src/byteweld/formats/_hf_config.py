@@ -1,8 +1,10 @@
-"""The roles in `tokenizer_config.json`, the file beside tokenizer.json that transformers reads.
+"""What transformers reads beside tokenizer.json: the roles of tokens, and lists of them.
 
-Only the keys `bos_token`, `eos_token`, `pad_token` and `unk_token` are read or written. Writing
-gives them the roles of the vocabulary, all four, and preserves the other keys of a file. A role is
-the text of a token, an object with the text as `content`, or null for no token.
+The keys `bos_token`, `eos_token`, `pad_token` and `unk_token` of `tokenizer_config.json` are the
+roles: the text of a token, an object with the text as `content`, or null. Only these are read.
+Writing sets all four, and preserves the other keys, except where they name added tokens that the
+vocabulary lacks: transformers would add those, with ids beyond the vocabulary. Two more files, from
+older versions of transformers, are removed if they do so.
 
 Reading ignores a config that is not valid, and roles of any other type: no config can make a valid
 tokenizer.json unreadable. Saving refuses to merge into such a file, which would lose what it says.
@@ -11,7 +13,7 @@ tokenizer.json unreadable. Saving refuses to merge into such a file, which would
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -19,50 +21,99 @@ from byteweld.errors import FormatError
 from byteweld.formats._json import MAX_BESIDE_BYTES, parse_object, read_file, show
 from byteweld.vocab import ROLES
 
-_KEYS: Final[dict[str, str]] = {role: f"{role}_token" for role in ROLES}
+_KEYS: Final[dict[str, str]] = {f"{role}_token": role for role in ROLES}
+_LISTS: Final = ("additional_special_tokens", "extra_special_tokens", "added_tokens_decoder")
+_ADDED: Final = "added_tokens.json"  # text -> id
+_OLDER: Final = ("special_tokens_map.json", _ADDED)
 
 
 def read_roles(path: Path) -> dict[str, str | None]:
     """Return role -> text of the roles in a config; ignores what cannot be read."""
     try:
-        texts = _texts(_read(path))
+        config = _read(path)
     except (FormatError, OSError):
         return {}
+    texts = {role: _text(config[key]) for key, role in _KEYS.items() if key in config}
     return {role: text for role, text in texts.items() if text is None or isinstance(text, str)}
 
 
-def has_conflict(path: Path, roles: Mapping[str, str | None]) -> bool:
-    """Whether a config declares a role whose text is not that of the vocabulary."""
-    found = _roles_in(_read(path), path)
-    return any(text not in (None, roles.get(role)) for role, text in found.items())
+def has_conflict(path: Path, roles: Mapping[str, str | None], added: Collection[str]) -> bool:
+    """Whether a config names a token that `merge_roles` replaces by another, or by none."""
+    config = _read(path)
+    return any(config[key] is not None for key in _changes(config, roles, added, path))
 
 
-def merge_roles(path: Path, roles: Mapping[str, str | None], *, overwrite: bool) -> bytes | None:
+def stale_files(main: Path, roles: Mapping[str, str | None], added: Collection[str]) -> list[Path]:
+    """Return the older files beside a tokenizer.json with roles or tokens of another vocabulary."""
+    found = []
+    for path in map(main.with_name, _OLDER):
+        config = _read(path)
+        if path.name == _ADDED:
+            config = {_LISTS[-1]: {text: text for text in config}}
+        if _changes(config, roles, added, path):
+            found.append(path)
+    return found
+
+
+def merge_roles(
+    path: Path, roles: Mapping[str, str | None], added: Collection[str], *, overwrite: bool
+) -> bytes | None:
     """Return the content of a config with exactly these roles; None if it needs no change.
 
-    A role that only the old content has becomes null: transformers would add its token to the
-    vocabulary.
+    A role that only the old content has becomes null. `added` are the texts of the added tokens.
     """
     config = _read(path)
-    found = _roles_in(config, path)
-    is_changed = False
-    for role, key in _KEYS.items():
-        text, old = roles.get(role), found.get(role)
-        if old not in (None, text) and not overwrite:
+    changes = _changes(config, roles, added, path)
+    for key, value in changes.items():
+        if config[key] is not None and not overwrite:
             raise FileExistsError(
-                f"{path} has the {key} {old!r}, and the vocabulary has {text!r}; "
-                "pass overwrite=True (--force) to replace it"
+                f"{path} has the {key} {show(_text(config[key]))}, and the vocabulary has "
+                f"{show(value)}; pass overwrite=True (--force) to replace it"
             )
-        if text != old or (role in roles and role not in found):
-            config[key] = text
-            is_changed = True
-    if not is_changed:
+    for key, role in _KEYS.items():
+        if key not in config and role in roles:
+            changes[key] = roles[role]
+    if not changes:
         return None
-    if not path.exists():
-        config["tokenizer_class"] = (
-            "PreTrainedTokenizerFast"  # without it, transformers 4 finds no class
-        )
-    return (json.dumps(config, indent=2, ensure_ascii=False) + "\n").encode()
+    if not path.exists():  # without it, transformers 4 finds no class
+        changes["tokenizer_class"] = "PreTrainedTokenizerFast"
+    return (json.dumps(config | changes, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def _changes(
+    config: Mapping[str, object],
+    roles: Mapping[str, str | None],
+    added: Collection[str],
+    path: Path,
+) -> dict[str, object]:
+    """Return the values of a config that must change, and what they become."""
+
+    def is_known(item: object) -> bool:
+        return isinstance(text := _text(item), str) and text in added
+
+    changes: dict[str, object] = {}
+    for key, value in config.items():
+        text, new = _text(value), value
+        if key in _KEYS:
+            if text is not None and not isinstance(text, str):
+                raise FormatError(
+                    f"{key} is {show(value)}; expected a string, an object with 'content', or null",
+                    path=path,
+                )
+            new = value if text == roles.get(_KEYS[key]) else roles.get(_KEYS[key])
+        elif key.endswith("_token") and isinstance(text, str):
+            new = value if is_known(value) else None
+        elif key in _LISTS and isinstance(value, list):
+            new = [item for item in value if is_known(item)]
+        elif key in _LISTS and isinstance(value, dict):
+            new = {name: item for name, item in value.items() if is_known(item)}
+        if new != value:
+            changes[key] = new
+    return changes
+
+
+def _text(value: object) -> object:
+    return value.get("content", value) if isinstance(value, dict) else value
 
 
 def _read(path: Path) -> dict[str, object]:
@@ -73,24 +124,3 @@ def _read(path: Path) -> dict[str, object]:
     except FileNotFoundError:
         return {}
     return parse_object(data, path)
-
-
-def _texts(config: Mapping[str, object]) -> dict[str, object]:
-    values = {role: config[key] for role, key in _KEYS.items() if key in config}
-    return {
-        role: value.get("content", value) if isinstance(value, dict) else value
-        for role, value in values.items()
-    }
-
-
-def _roles_in(config: Mapping[str, object], path: Path) -> dict[str, str | None]:
-    roles: dict[str, str | None] = {}
-    for role, text in _texts(config).items():
-        if text is not None and not isinstance(text, str):
-            raise FormatError(
-                f"{_KEYS[role]} is {show(config[_KEYS[role]])}; "
-                "expected a string, an object with 'content', or null",
-                path=path,
-            )
-        roles[role] = text
-    return roles

@@ -20,7 +20,7 @@ from byteweld._saves import NO_FILES, write_together
 from byteweld.errors import ByteweldError, FormatError, VocabularyError
 from byteweld.formats import _sidecar
 from byteweld.formats._beside import config_path, sidecar_path
-from byteweld.formats._hf_config import has_conflict, merge_roles, read_roles
+from byteweld.formats._hf_config import has_conflict, merge_roles, read_roles, stale_files
 from byteweld.formats._hf_fields import BYTE_LEVEL_KEYS, describe
 from byteweld.formats._hf_letters import (
     needs_ignore_merges,
@@ -251,18 +251,19 @@ def check(vocab: Vocabulary) -> None:
 
 
 def files(vocab: Vocabulary, path: Path) -> list[Path]:
-    """Return the files that `save` writes, and the stale sidecar that it removes.
+    """Return the files that `save` writes, and the stale ones that it removes.
 
-    An existing tokenizer_config.json is listed only if `save` would have to change a role in it.
+    An existing tokenizer_config.json is listed only if `save` would have to replace a token in it.
     """
     parts = _write_parts(vocab)
-    sidecar, config = sidecar_path(path), _config_path(vocab, path)
-    found = [path]
-    if sidecar.exists() or (config is None and dict(vocab.roles) != parts.inferred):
-        found.append(sidecar)
-    if config is not None and (not config.exists() or has_conflict(config, parts.roles)):
-        found.append(config)
-    return found
+    config = _config_path(vocab, path)
+    changed = [path, *_stale_files(vocab, parts, path)]
+    if config is None and dict(vocab.roles) != parts.inferred:
+        changed = list(dict.fromkeys([*changed, sidecar_path(path)]))
+    elif config is not None:
+        if not config.exists() or has_conflict(config, parts.roles, _added_texts(vocab)):
+            changed.append(config)
+    return changed
 
 
 def save(
@@ -279,18 +280,19 @@ def save(
     """
     parts = _write_parts(vocab)
     data = _render(parts, write_merges(vocab))
-    sidecar, config = sidecar_path(path), _config_path(vocab, path)
+    config = _config_path(vocab, path)
     contents: dict[Path, bytes | None] = {**beside}
+    for file in _stale_files(vocab, parts, path):
+        contents[file] = None
     if config is not None:
-        merged = merge_roles(config, parts.roles, overwrite=overwrite)
+        merged = merge_roles(config, parts.roles, _added_texts(vocab), overwrite=overwrite)
         if merged is not None:
             contents[config] = merged
     elif dict(vocab.roles) != parts.inferred:
-        contents[sidecar] = _sidecar.render(vocab, data)
-    if sidecar not in contents and os.path.lexists(sidecar):  # it would be read with the new file
-        if not overwrite:
-            raise FileExistsError(f"{sidecar} exists; pass overwrite=True (--force) to remove it")
-        contents[sidecar] = None
+        contents[sidecar_path(path)] = _sidecar.render(vocab, data)
+    for file, content in contents.items():
+        if content is None and not overwrite:
+            raise FileExistsError(f"{file} exists; pass overwrite=True (--force) to remove it")
     may_exist = [] if config is None else [config]
     write_together({**contents, path: data}, overwrite=overwrite, merged=may_exist)
 
@@ -299,6 +301,19 @@ def _config_path(vocab: Vocabulary, path: Path) -> Path | None:
     """Return the config that must have the roles of a vocabulary, if one must."""
     config = config_path(path)
     return config if config is not None and (vocab.roles or config.is_file()) else None
+
+
+def _stale_files(vocab: Vocabulary, parts: _Parts, path: Path) -> list[Path]:
+    """Return the files of another vocabulary that would be read with the new file."""
+    sidecar = sidecar_path(path)
+    found = [sidecar] if os.path.lexists(sidecar) else []
+    if config_path(path) is not None:
+        found += stale_files(path, parts.roles, _added_texts(vocab))
+    return found
+
+
+def _added_texts(vocab: Vocabulary) -> set[str]:
+    return {token.text for token in vocab.added_tokens}
 
 
 class _Parts(NamedTuple):

@@ -131,7 +131,7 @@ def test_a_role_that_the_vocabulary_no_longer_has_becomes_null(
     main: Path, config: Path, roles: dict[str, int] | None
 ) -> None:
     formats.save(vocabulary(ROLES), main)
-    others = {"chat_template": "{{ x }}", "sep_token": "<sep>"}
+    others = {"chat_template": "{{ x }}", "add_bos_token": True}
     put(config, json.loads(config.read_bytes()) | others)
     vocab = vocabulary(roles)
     assert formats.files(vocab, main) == [main, config]
@@ -153,6 +153,57 @@ def test_training_again_leaves_no_role_of_the_first_training(main: Path, config:
     assert json.loads(config.read_bytes())["bos_token"] is None
     again.save(main, overwrite=True)  # a config that says nothing of ours stays as it is
     assert byteweld.load(main) == again
+
+
+OLD = {"content": "<old>", "special": True}
+
+
+@pytest.mark.parametrize(
+    ("key", "old", "new"),
+    [
+        ("sep_token", "<old>", None),
+        ("image_token", OLD, None),
+        ("mask_token", "</s>", "</s>"),
+        ("additional_special_tokens", ["<old>", "</s>", OLD], ["</s>"]),
+        ("extra_special_tokens", {"old_token": "<old>", "end": "</s>"}, {"end": "</s>"}),
+        ("added_tokens_decoder", {"258": OLD, "257": {"content": "</s>"}}, {"257": {"content": "</s>"}}),  # noqa: E501
+    ],
+)  # fmt: skip
+def test_tokens_that_the_vocabulary_lacks_are_removed_from_a_config(
+    main: Path, config: Path, key: str, old: object, new: object
+) -> None:
+    before = put(config, {key: old, "other": 1})
+    if old != new:
+        assert formats.files(vocabulary(), main) == [main, config]
+        with pytest.raises(FileExistsError, match=f"has the {key} .*<old>.*; pass"):
+            formats.save(vocabulary(), main)
+        assert config.read_bytes() == before
+    formats.save(vocabulary(), main, overwrite=True)
+    assert json.loads(config.read_bytes()) == {key: new, "other": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "stale", "sound"),
+    [
+        ("special_tokens_map.json", {"bos_token": "<old>"}, {"bos_token": {"content": "<s>"}}),
+        ("special_tokens_map.json", {"additional_special_tokens": ["<old>"]}, {}),
+        ("added_tokens.json", {"<old>": 256, "</s>": 257}, {"<s>": 256}),
+    ],
+)
+def test_older_files_of_another_vocabulary_are_removed_only_with_overwrite(
+    main: Path, config: Path, name: str, stale: object, sound: object
+) -> None:
+    older, vocab = main.with_name(name), vocabulary({"bos": 256})
+    put(older, stale)
+    assert formats.files(vocab, main) == [main, older, config]
+    with pytest.raises(FileExistsError, match=rf"{name} exists; pass .* to remove it"):
+        formats.save(vocab, main)
+    assert names(main.parent) == {name}
+    formats.save(vocab, main, overwrite=True)
+    assert names(main.parent) == {main.name, config.name}
+    before = put(older, sound)
+    formats.save(vocab, main, overwrite=True)
+    assert older.read_bytes() == before
 
 
 def test_a_stale_sidecar_is_removed_only_with_overwrite(main: Path) -> None:
@@ -327,12 +378,20 @@ def test_transformers_shows_the_roles(main: Path, monkeypatch: pytest.MonkeyPatc
     assert dict(formats.load(main).roles) == ROLES
 
 
+@pytest.mark.parametrize(
+    "name", ["tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"]
+)
 def test_transformers_adds_no_token_that_the_vocabulary_no_longer_has(
-    main: Path, monkeypatch: pytest.MonkeyPatch
+    main: Path, config: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setitem(os.environ, "HF_HUB_OFFLINE", "1")
     transformers = pytest.importorskip("transformers", reason="transformers is not installed")
     formats.save(vocabulary(ROLES), main)
+    older: dict[str, object] = {"bos_token": "<s>", "sep_token": "<sep>", "image_token": "<image>"}
+    older |= {"additional_special_tokens": ["<more>"]}
+    if name == config.name:
+        older |= json.loads(config.read_bytes()) | {"added_tokens_decoder": {"256": OLD}}
+    put(main.with_name(name), {"<old>": 258} if name == "added_tokens.json" else older)
     formats.save(Vocabulary(BYTES, pattern="gpt2"), main, overwrite=True)
     theirs = transformers.AutoTokenizer.from_pretrained(str(main.parent))
     assert (theirs.bos_token_id, len(theirs)) == (None, 256)
