@@ -17,7 +17,7 @@ RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -path crates/by
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart build test test-rust test-python test-all test-wheel test-transformers test-frameworks test-browser test-page test-cluster test-long test-harness fuzz-encode fuzz-files fuzz-cost fuzz-specials fuzz-rust mutate-seeds kill hostile-fs memory soak lint format bench bench-train bench-encode bench-dataset bench-table bench-curves docs pictures vocabularies page wheel clean
+.PHONY: help quickstart build test test-rust test-python test-all test-wheel test-transformers test-frameworks test-browser test-page test-cluster test-long test-harness fuzz-encode fuzz-files fuzz-cost fuzz-specials fuzz-rust mutate-seeds kill hostile-fs memory soak lint format bench bench-train bench-encode bench-dataset bench-table docs pictures vocabularies page wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -151,9 +151,6 @@ bench-dataset: $(VENV)/.built $(DATASETS)/.installed ## benchmark making dataset
 bench-table: ## write the tables of README.md and docs/benchmarks.md, and their chart, from the newest record
 	$(PYTHON) benches/table.py
 	$(PYTHON) benches/speeds.py
-
-bench-curves: ## write docs/design/training.md's cost curves from the newest record
-	$(PYTHON) benches/curves.py
 
 # Warnings are errors, and so are links that lead nowhere and assets from elsewhere.
 docs: $(VENV)/.built $(DOCS)/.installed ## write docs/reference/cli.md, and build the docs into site/

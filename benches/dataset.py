@@ -21,29 +21,24 @@ import tempfile
 import threading
 import time
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from launch import Engine, find_engine
-from recording import (
-    Line,
-    Record,
-    Result,
-    Row,
-    describe_machine,
-    markdown_summary,
-    plain_table,
-    summarize_rows,
-)
-from targets import check_targets, markdown_checks, plain_checks, read_targets
+from processes import Sampler
+from recording import Row
+from session import HERE, OURS, ROOT, Session
+from targets import read_targets
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
-OURS = "byteweld"
-_SAMPLE_SECONDS = 0.05
 _TIMEOUT_SECONDS = 3600
+_ABOUT = "A corpus becomes token files on disk. Seconds are wall time."
+_METHOD = (
+    "Medians (and bests), interleaved, each run in a new process; ×2 is twice our time. The "
+    "clock runs from the start of the process until its files are on disk. The ids of every "
+    "run were compared with tiktoken's. Memory is the peak of the sum over all processes."
+)
 
 
 @dataclass(frozen=True)
@@ -60,7 +55,7 @@ class Measured:
 
 
 def measure(command: Sequence[str], out: Path, threads: int) -> Measured:
-    """Run a command that writes to `out`, on as many CPUs as threads."""
+    """Run a command that writes to `out`, on as many CPUs as threads, for an hour at most."""
     number = str(threads)
     environment = os.environ | {
         "RAYON_NUM_THREADS": number,
@@ -81,8 +76,11 @@ def measure(command: Sequence[str], out: Path, threads: int) -> Measured:
             start_new_session=True,
             preexec_fn=lambda: os.sched_setaffinity(0, cpus),
         )
-        with _Family(process.pid) as family, _Stopper(process.pid):
+        stopper = threading.Timer(_TIMEOUT_SECONDS, _kill, [process.pid])
+        stopper.start()
+        with Sampler(process.pid) as sampler:
             _, status, usage = os.wait4(process.pid, 0)
+        stopper.cancel()
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode == 0:
             _sync(out)
@@ -90,8 +88,8 @@ def measure(command: Sequence[str], out: Path, threads: int) -> Measured:
         said.seek(0)
         lines = said.read().decode(errors="replace").strip().splitlines()
     error = "" if process.returncode == 0 else f"exit {process.returncode}: {' '.join(lines[-1:])}"
-    peak = max(family.peak, usage.ru_maxrss * 1024)
-    return Measured(wall, max(family.cpu, usage.ru_utime + usage.ru_stime), peak, error)
+    peak = max(sampler.peak, usage.ru_maxrss * 1024)
+    return Measured(wall, max(sampler.cpu, usage.ru_utime + usage.ru_stime), peak, error)
 
 
 def _sync(folder: Path) -> None:
@@ -103,77 +101,15 @@ def _sync(folder: Path) -> None:
             os.close(descriptor)
 
 
-class _Stopper:
-    """Kills a run, with the processes that it started, after an hour."""
-
-    def __init__(self, pid: int) -> None:
-        self._timer = threading.Timer(_TIMEOUT_SECONDS, self._stop, [pid])
-
-    @staticmethod
-    def _stop(pid: int) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)  # its own group: it was started in a new session
-
-    def __enter__(self) -> None:
-        self._timer.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
-
-
-class _Family:
-    """Samples a process and its descendants: the peak of their resident memory, their CPU time.
-
-    `wait4` does not know the CPU time of processes that nobody waited for.
-    """
-
-    def __init__(self, pid: int) -> None:
-        self._pid = pid
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._sample)
-        self._ticks: dict[int, int] = {}
-        self.peak = 0
-
-    @property
-    def cpu(self) -> float:
-        return sum(self._ticks.values()) / os.sysconf("SC_CLK_TCK")
-
-    def __enter__(self) -> _Family:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
-        self._thread.join()
-
-    def _sample(self) -> None:
-        while not self._done.wait(_SAMPLE_SECONDS):
-            resident = 0
-            for pid in _descendants(self._pid):
-                try:
-                    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-                except OSError:  # it has just ended
-                    continue
-                self._ticks[pid] = int(fields[11]) + int(fields[12])
-                resident += int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
-            self.peak = max(self.peak, resident)
-
-
-def _descendants(pid: int) -> Iterator[int]:
-    """A process, and all that it and its children started."""
-    pending = [pid]
-    while pending:
-        parent = pending.pop()
-        yield parent
-        with contextlib.suppress(OSError):
-            for task in Path(f"/proc/{parent}/task").iterdir():
-                pending += map(int, (task / "children").read_text().split())
+def _kill(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)  # its own group: it was started in a new session
 
 
 # ---------------------------------------------------------------------- a definition
 
 
-class Runner:
+class Pipelines:
     """Measures every format with every vocabulary and pipeline."""
 
     def __init__(self, definitions: Mapping[str, Any], chosen: argparse.Namespace) -> None:
@@ -183,9 +119,7 @@ class Runner:
         self._facts = json.loads((chosen.corpus / "corpus.json").read_bytes())
         self._cache: Path = chosen.cache
         self._cache.mkdir(parents=True, exist_ok=True)
-        record = None if chosen.no_record else HERE / "record"
-        self.machine = describe_machine(ROOT)
-        self._record = Record(record, self.machine, suffix="-dataset")
+        self.session = Session(None if chosen.no_record else HERE / "record", "-dataset")
         self._engines: dict[str, Engine] = {}
         for name in [*definitions["pipelines"], definitions["truth"]]:
             engine = find_engine(name, [HERE / "pipelines"], chosen.peers)
@@ -193,13 +127,6 @@ class Runner:
                 print(f"{name} is not installed: {engine.remedy}")
             else:
                 self._engines[name] = engine
-        self.results: list[Result] = []
-        self.figures: dict[tuple[str, str], Line] = {}
-        self.ours_failed = False
-
-    @property
-    def record(self) -> Record:
-        return self._record
 
     def run(self) -> None:
         megabytes = round(self._facts["bytes"] / 1e6)
@@ -232,46 +159,29 @@ class Runner:
     def _run_one(self, name: str, job: Mapping[str, Any]) -> None:
         print(f"\n{name}", flush=True)
         right = self._right(job)
-        problems: list[str] = []
-        rows: list[Row] = []
-        wrong: set[str] = set()
-        left = {
+
+        def measured(engine: str, run: int) -> tuple[list[Row], str]:
+            row, problem = self._measure(name, engine, job, right, run)
+            shown = f"{row.wall_seconds:.2f} s" if row.wall_seconds is not None else problem
+            print(f"  run {run} of {engine}: {shown}", flush=True)
+            return [row], problem
+
+        chosen = self._chosen.engine or self._definitions["pipelines"]
+        most = {
             engine: min(runs, self._chosen.repeat or runs)
             for engine, runs in self._definitions["pipelines"].items()
-            if engine in self._engines
-            and (engine in self._chosen.engine or not self._chosen.engine)
+            if engine in self._engines and engine in chosen
         }
-        for round_number in range(max(left.values(), default=0)):
-            names = [engine for engine, runs in left.items() if runs > round_number]
-            shift = round_number % max(1, len(names))
-            for engine in names[shift:] + names[:shift]:
-                if engine in wrong:
-                    continue
-                row, problem = self._measure(name, engine, job, right, round_number + 1)
-                rows.append(row)
-                self._record.add([row])
-                shown = f"{row.wall_seconds:.2f} s" if row.wall_seconds is not None else problem
-                print(f"  run {round_number + 1} of {engine}: {shown}", flush=True)
-                if problem:
-                    wrong.add(engine)
-                    problems.append(problem)
-        self.ours_failed |= OURS in wrong
-        good = [row for row in rows if row.engine not in wrong]
-        lines = summarize_rows(good, "wall", OURS)
-        if lines:
-            print(plain_table(lines))
-        self.figures |= {(name, line.engine): line for line in lines}
-        about = "A corpus becomes token files on disk. Seconds are wall time."
-        self.results.append(Result(name, about, tuple(left), lines, problems))
+        rows, problems = self.session.interleave(most, measured)
+        self.session.report(name, _ABOUT, tuple(most), rows, problems, clock="wall")
 
     def _measure(
         self, name: str, engine_name: str, job: Mapping[str, Any], right: str, run: int
     ) -> tuple[Row, str]:
         engine = self._engines[engine_name]
         found, digest = self._once(engine, job)
-        verdict = "error" if found.error else "yes" if digest == right else "WRONG"
-        problem = found.error if found.error else "" if verdict == "yes" else f"ids {digest}"
-        is_right = verdict == "yes"
+        is_right = not found.error and digest == right
+        problem = "" if is_right else f"{engine_name}: {found.error or f'ids {digest}'}"
         row = Row(
             engine=engine.name,
             version=engine.version or "",
@@ -284,9 +194,9 @@ class Runner:
             cpu_seconds=found.cpu if is_right else None,
             peak_rss_bytes=found.peak if is_right else None,
             digest=digest,
-            ok=verdict,  # type: ignore[arg-type]
+            ok="error" if found.error else "yes" if is_right else "WRONG",
         )
-        return row, f"{engine_name}: {problem}" if problem else ""
+        return row, problem
 
     def _once(self, engine: Engine, job: Mapping[str, Any]) -> tuple[Measured, str]:
         """Run a pipeline, and digest its ids; its files are removed."""
@@ -362,22 +272,13 @@ def main() -> int:
         sizes = ["--mb", str(definitions["corpus_mb"]), "--file-mb", str(definitions["file_mb"])]
         maker = [python, str(HERE / "dataset_corpus.py"), str(chosen.corpus), *sizes]
         subprocess.run([*maker, "--shared", str(chosen.shared)], check=True)
-    load = os.getloadavg()[0]
-    runner = Runner(definitions, chosen)
-    runner.run()
-    checks = check_targets(read_targets(definitions), runner.figures)
-    print("\n" + plain_checks(checks))
-    machine = runner.machine
-    runner.record.summarize(
-        f"\n## {machine.date}, commit {machine.commit}\n\n"
-        f"{machine.cpu}; Python {machine.python}; load {load:.1f} at the start.\n"
-        "Medians (and bests), interleaved, each run in a new process; ×2 is twice our time. The "
-        "clock runs from the start of the process until its files are on disk. The ids of every "
-        "run were compared with tiktoken's. Memory is the peak of the sum over all processes.\n"
-        + markdown_summary(runner.results)
-        + markdown_checks(checks)
-    )
-    return 1 if runner.ours_failed else 0
+    pipelines = Pipelines(definitions, chosen)
+    try:
+        pipelines.run()
+    finally:
+        pipelines.session.summarize(_METHOD)
+    pipelines.session.check(read_targets(definitions))
+    return pipelines.session.finish()
 
 
 if __name__ == "__main__":

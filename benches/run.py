@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import itertools
 import os
 import subprocess
 import sys
@@ -33,55 +32,24 @@ from plan import (
     stored_answer,
     with_pass,
 )
-from recording import (
-    TIMED,
-    Line,
-    Machine,
-    Record,
-    Result,
-    Row,
-    Verdict,
-    describe_machine,
-    markdown_summary,
-    plain_table,
-    summarize_rows,
-)
+from recording import TIMED, Row
+from session import HERE, OURS, ROOT, Session
 from sources import STDLIB, UnavailableError
-from targets import check_targets, markdown_checks, plain_checks, read_targets
+from targets import read_targets
 from worker import load_engine
 
-HERE = Path(__file__).resolve().parent
-OURS = "byteweld"
 REPEAT = 5  # runs per engine, unless the definition or the command line sets it
 
 
 class Bench:
-    """Runs definitions and collects their results."""
+    """Runs definitions in a session, with the settings of the command line."""
 
-    def __init__(
-        self,
-        record: Record,
-        *,
-        folders: Sequence[Path],
-        peers: Path | None,
-        parent: Path | None,
-        cache: Path,
-        repeat: int | None,
-        timeout: float,
-    ) -> None:
-        self._record = record
-        self._folders = folders
-        self._peers = peers
-        self._parent = parent
-        self._cache = cache
-        self._repeat = repeat
-        self._timeout = timeout
-        self._answers = Answers(cache)
+    def __init__(self, session: Session, chosen: argparse.Namespace) -> None:
+        self._session = session
+        self._chosen = chosen
+        self._folders = [folder for folder in (chosen.engines, HERE / "engines") if folder]
+        self._answers = Answers(chosen.cache)
         self._ready: set[Path] = set()  # engines whose prepare() has run
-        self.results: list[Result] = []
-        self.figures: dict[tuple[str, str], Line] = {}  # by label and engine, for the targets
-        self.missing: dict[str, None] = {}  # in order
-        self.ours_failed = False
 
     def run(self, definition: Definition, stored: str | None) -> None:
         """Measure one definition with all its engines and print its table."""
@@ -98,34 +66,32 @@ class Bench:
         else:
             rows, problems = self._measure(definition, engines, stored)
         for which in definition.passes:
-            self._report(definition, which, rows)
+            name = with_pass(definition.name, which)
+            self._session.report(
+                name,
+                definition.description,
+                definition.engines,
+                [row for row in rows if row.definition == name],
+                problems if which == definition.passes[-1] else (),
+                clock=definition.clock,
+                ours=definition.engines[0],
+                labels=[with_pass(label, which) for label in definition.labels],
+                heading=which,
+            )
         for problem in problems:
             print(f"  {problem}")
-        if problems:
-            self.results[-1].problems.extend(problems)
-
-    def _report(self, definition: Definition, which: str, rows: Sequence[Row]) -> None:
-        """Print the table of one pass and keep its figures."""
-        name = with_pass(definition.name, which)
-        mine = [row for row in rows if row.definition == name]
-        lines = summarize_rows(mine, definition.clock, definition.engines[0])
-        if lines:
-            print((f"  {which}:\n" if which else "") + plain_table(lines))
-        for label, line in itertools.product(definition.labels, lines):
-            self.figures[with_pass(label, which), line.engine] = line
-        self.results.append(Result(name, definition.description, definition.engines, lines, []))
 
     def _installed(self, definition: Definition) -> list[Engine]:
         engines = []
         for name in definition.engines:
-            engine = find_engine(name, self._folders, self._peers, self._parent)
+            engine = find_engine(name, self._folders, self._chosen.peers, self._chosen.parent)
             if definition.measure not in engine.measures:
                 raise ValueError(f"{engine.file}: no function {definition.measure!r}")
             if engine.vocabs is not None and definition.job["vocab"] not in engine.vocabs:
                 continue
             problem = self._problem(engine)
             if problem:
-                self.missing[problem] = None
+                self._session.missing[problem] = None
                 print(f"  {problem}")
             else:
                 engines.append(engine)
@@ -141,7 +107,7 @@ class Bench:
                 return f"{engine.name} skipped: {reason}"
         if "prepare" in engine.measures and engine.file not in self._ready:
             try:
-                load_engine(engine.file).prepare(self._cache)
+                load_engine(engine.file).prepare(self._chosen.cache)
             except (OSError, subprocess.CalledProcessError) as error:
                 return f"{engine.name} could not be built: {error}"
             self._ready.add(engine.file)
@@ -151,13 +117,13 @@ class Bench:
         """The digest of the right ids, computed once by the truth engine, untimed."""
         if not definition.job["passes"]:
             return None
-        truth = find_engine(definition.truth, self._folders, self._peers)
+        truth = find_engine(definition.truth, self._folders, self._chosen.peers)
         truth_version = f"{truth.name} {truth.version}"
         key = (definition.job, definition.corpus.sha256, truth_version)
         found = self._answers.find(*key)
         if found is None and truth.version is not None:
             print(f"  computing the answer with {truth_version}", file=sys.stderr, flush=True)
-            outcome = start(truth, definition, self._timeout)
+            outcome = start(truth, definition, self._chosen.timeout)
             if outcome.result is None:
                 raise RuntimeError(f"{truth_version}: {outcome.verdict}: {outcome.message}")
             found = str(outcome.result["digest"])
@@ -165,36 +131,24 @@ class Bench:
         return found
 
     def _measure(
-        self, definition: Definition, engines: list[Engine], stored: str | None
+        self, definition: Definition, engines: Sequence[Engine], right: str | None
     ) -> tuple[list[Row], list[str]]:
-        """Interleave the engines; after the first round only those with right answers continue."""
-        rows: list[Row] = []
-        problems: list[str] = []
-        right = stored
-        repeat = self._repeat or definition.repeat or REPEAT
-        for run in range(1, repeat + 1):
-            most = {engine.name: definition.at_most.get(engine.name, run) for engine in engines}
-            engines = [engine for engine in engines if most[engine.name] >= run]
-            engines = engines[run > 1 :] + engines[: run > 1]  # rotate the order
-            outcomes = []
-            for engine in engines:
-                print(f"  run {run} of {repeat}: {engine.name}", file=sys.stderr, flush=True)
-                outcomes.append(start(engine, definition, self._timeout))
-            if right is None:
-                right = _answer_of(definition.truth, engines, outcomes)
-            checked = [
-                self._check(definition, engine, outcome, right, run)
-                for engine, outcome in zip(engines, outcomes, strict=True)
-            ]
-            problems += [problem for _, problem in checked if problem]
-            round_rows = [row for rows_of_one, _ in checked for row in rows_of_one]
-            self._record.add(round_rows)
-            rows += round_rows
-            continuing = {row.engine for row in round_rows if row.ok in TIMED}
-            engines = [engine for engine in engines if engine.name in continuing]
-        # A wrong answer in a later round invalidates the earlier ones.
-        failed = {row.engine for row in rows if row.ok not in TIMED}
-        return [row for row in rows if row.engine not in failed], problems
+        """Run the engines in turn; without a stored answer, the first one is the truth's."""
+        repeat = self._chosen.repeat or definition.repeat or REPEAT
+        by_name = {engine.name: engine for engine in engines}
+        if right is None:
+            by_name = {definition.truth: by_name[definition.truth]} | by_name
+
+        def measure(name: str, run: int) -> tuple[list[Row], str]:
+            nonlocal right
+            print(f"  run {run} of {repeat}: {name}", file=sys.stderr, flush=True)
+            outcome = start(by_name[name], definition, self._chosen.timeout)
+            if right is None and name == definition.truth and outcome.result is not None:
+                right = str(outcome.result["digest"])
+            return self._check(definition, by_name[name], outcome, right, run)
+
+        most = {name: min(repeat, definition.at_most.get(name, repeat)) for name in by_name}
+        return self._session.interleave(most, measure)
 
     def _check(
         self, definition: Definition, engine: Engine, outcome: Outcome, right: str | None, run: int
@@ -203,74 +157,35 @@ class Bench:
         result = outcome.result
         verdict = outcome.verdict
         message = f"{verdict}: {outcome.message}"
-        is_ours = engine.name.partition(":")[0] == OURS
         if result is not None and engine.name in definition.context:
             verdict = "unlike"
         elif result is not None and right is None:
-            return (
-                [],
-                f"{engine.name}: not timed: {definition.truth} gave no answer to compare with",
-            )
+            nothing = f"{definition.truth} gave no answer to compare with"
+            return [], f"{engine.name}: not timed: {nothing}"
         elif result is not None and result["digest"] != right:
-            verdict = "inexact" if definition.job["passes"] and not is_ours else "WRONG"
+            is_peer = engine.name.partition(":")[0] != OURS
+            verdict = "inexact" if definition.job["passes"] and is_peer else "WRONG"
             message = f"WRONG, not timed: the answer is {result['digest']}, expected {right}"
+        timed = result if verdict in TIMED else None
         rows = [
-            self._row(definition, engine, outcome, verdict, which, run)
+            Row(
+                engine=engine.name,
+                version=engine.version or "",
+                definition=with_pass(definition.name, which),
+                corpus_sha256=definition.corpus.sha256,
+                text_bytes=definition.corpus.text_bytes,
+                threads=definition.threads,
+                run=run,
+                wall_seconds=timed["passes"][which]["wall"] if timed else None,
+                cpu_seconds=timed["passes"][which]["cpu"] if timed else None,
+                peak_rss_bytes=timed["peak"] if timed else None,
+                digest=result["digest"] if result else "",
+                ok=verdict,
+            )
             for which in definition.passes
         ]
-        if verdict in TIMED:
-            return rows, ""
-        self.ours_failed = self.ours_failed or is_ours
-        return rows, f"{engine.name} {engine.version}: {message}"
-
-    def _row(
-        self,
-        definition: Definition,
-        engine: Engine,
-        outcome: Outcome,
-        verdict: Verdict,
-        which: str,
-        run: int,
-    ) -> Row:
-        result = outcome.result
-        timed = result if verdict in TIMED else None
-        return Row(
-            engine=engine.name,
-            version=engine.version or "",
-            definition=with_pass(definition.name, which),
-            corpus_sha256=definition.corpus.sha256,
-            text_bytes=definition.corpus.text_bytes,
-            threads=definition.threads,
-            run=run,
-            wall_seconds=timed["passes"][which]["wall"] if timed else None,
-            cpu_seconds=timed["passes"][which]["cpu"] if timed else None,
-            peak_rss_bytes=timed["peak"] if timed else None,
-            digest=result["digest"] if result else "",
-            ok=verdict,
-        )
-
-
-def _answer_of(truth: str, engines: Sequence[Engine], outcomes: Sequence[Outcome]) -> str | None:
-    for engine, outcome in zip(engines, outcomes, strict=True):
-        if engine.name == truth and outcome.result is not None:
-            return str(outcome.result["digest"])
-    return None
-
-
-def heading(
-    machine: Machine, *, repeat: int | None, standin: bool, load: float, missing: Sequence[str]
-) -> str:
-    """The first lines of a run's summary."""
-    often = runs(repeat) if repeat else f"{runs(REPEAT)}, unless noted below"
-    lines = [
-        f"\n## {machine.date}, commit {machine.commit}\n",
-        f"{machine.cpu}; Python {machine.python}; {machine.rustc}; load {load:.1f} at the start.",
-        f"Medians (and bests) of {often}, interleaved, each in a new process; ×2 is twice "
-        "our time. Every answer was checked; an engine with a wrong answer has no time.",
-    ]
-    if standin:
-        lines.append(f"No shared data: Python's standard library (`{STDLIB}`) is used instead.")
-    return "\n".join([*lines, *(f"- {line}" for line in missing)]) + "\n"
+        problem = "" if verdict in TIMED else f"{engine.name} {engine.version}: {message}"
+        return rows, problem
 
 
 # ---------------------------------------------------------------------- command line
@@ -307,7 +222,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--engines", type=Path, metavar="FOLDER", help="search this folder for engines first")
     add("--record", type=Path, metavar="FOLDER", help="where to record (default: benches/record)")
     add("--cache", type=Path, default=HERE / ".cache", metavar="FOLDER", help="for prepared input")
-    add("--shared", type=Path, default=HERE.parent.parent / "shared" / "data", metavar="FOLDER")
+    add("--shared", type=Path, default=ROOT.parent / "shared" / "data", metavar="FOLDER")
     add("--mixed", type=Path, metavar="FOLDER", help="the mixed corpus; made there if missing")
     chosen = parser.parse_args(arguments)
     if chosen.repeat is not None and chosen.repeat < 1:
@@ -373,43 +288,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ValueError as error:
         print(f"benches/run.py: {error}", file=sys.stderr)
         return 2
-    machine = describe_machine(HERE.parent)
-    load = os.getloadavg()[0]
-    record = Record(chosen.record, machine)
-    folders = [folder for folder in (chosen.engines, HERE / "engines") if folder is not None]
-    bench = Bench(
-        record,
-        folders=folders,
-        peers=chosen.peers,
-        parent=chosen.parent,
-        cache=chosen.cache,
-        repeat=chosen.repeat,
-        timeout=chosen.timeout,
+    session = Session(chosen.record)
+    bench = Bench(session, chosen)
+    often = runs(chosen.repeat) if chosen.repeat else f"{runs(REPEAT)}, unless noted below"
+    method = (
+        f"Medians (and bests) of {often}, interleaved, each in a new process; ×2 is twice "
+        "our time. Every answer was checked; an engine with a wrong answer has no time."
     )
-    standin = any(definition.corpus.name == STDLIB for definition in todo)
-    print(f"{machine.cpu}; Python {machine.python}; {machine.rustc}; commit {machine.commit}")
-    if standin:
-        print(
-            f"no shared data in {chosen.shared}: using Python's standard library ({STDLIB}) instead"
-        )
+    if any(definition.corpus.name == STDLIB for definition in todo):
+        print(f"no shared data in {chosen.shared}: using Python's standard library ({STDLIB})")
+        method += f"\nNo shared data: Python's standard library (`{STDLIB}`) is used instead."
     for line in impossible:
         print(line)
     try:
         for definition in todo:
             bench.run(definition, stored_answer(definitions, definition))
     finally:
-        missing = [*bench.missing, *impossible]
-        head = heading(machine, repeat=chosen.repeat, standin=standin, load=load, missing=missing)
-        record.summarize(head + markdown_summary(bench.results))
+        session.missing |= dict.fromkeys(impossible)
+        session.summarize(method)
     if chosen.targets:
-        checks = check_targets(targets, bench.figures)
-        record.summarize(markdown_checks(checks))
-        print(f"\n{plain_checks(checks)}")
+        session.check(targets)
         if chosen.quick and isinstance(definitions.get("quick", {}).get("megabytes"), int | float):
             print("These are quick runs: the figures say nothing about the targets.")
-    if record.csv is not None:
-        print(f"\nappended to {record.csv} and {record.markdown}")
-    return 1 if bench.ours_failed else 0
+    return session.finish()
 
 
 if __name__ == "__main__":

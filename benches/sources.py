@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 
 import drawings
-import stories
 
 STDLIB = "stdlib"
 
@@ -38,7 +37,6 @@ _SCRIPTS = {
     "Khmer": "\u1780-\u17ff",
 }
 _GENERATORS: Mapping[str, Callable[[], Iterator[bytes]]] = {
-    "stories": stories.stories,
     "drawings": drawings.drawings,
 }
 

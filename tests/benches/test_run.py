@@ -1,0 +1,425 @@
+"""benches/run.py: engines run in turn, a wrong answer has no time, the record only grows."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy
+import pytest
+
+import answers
+import run as bench_run
+import worker
+
+from .conftest import BENCHES, Bench, all_definitions, read_definitions, table
+
+HEAD = 'DISTRIBUTION = "byteweld"\n\n\ndef train(job):\n'
+STUBS = {
+    # Trains like byteweld, but drops the last token.
+    "liar": """
+import byteweld
+DISTRIBUTION = "byteweld"
+
+def train(job):
+    print("noise on stdout")
+    def call():
+        return byteweld.train(job.documents(), vocab_size=job.vocab_size, recipe="rustbpe")
+    def answer(tokenizer):
+        tokens = tokenizer.vocab.tokens
+        return [tokens[token_id] for token_id in sorted(tokens)][256:-1]
+    return call, answer
+""",
+    "broken": HEAD + "    raise RuntimeError('no luck today')\nfirst_ids = train\n",
+    "sleeper": HEAD + "    import time\n    return lambda: time.sleep(600), lambda result: []\n",
+    "absent": HEAD.replace("byteweld", "no-such-distribution") + "    import no_such\n",
+    "stranger": HEAD + "    return lambda: None, lambda result: [b'something else']\n",
+    "unbuilt": """
+import subprocess
+VERSION, NEEDS = "1", "sh"
+
+def prepare(cache):
+    subprocess.run(["sh", "-c", "exit 3"], check=True)
+
+def train(job):
+    raise AssertionError("it was never built")
+""",
+    "tiered": HEAD
+    + "    return lambda: None, lambda result: [b'answer']\n\n\n"
+    + "def unavailable(variant):\n    return f'no {variant} here' if variant == 'avx2' else ''\n",
+    # Does its work in a child process.
+    "parent": HEAD
+    + """    import subprocess, sys
+    work = "import time; block = bytearray(150_000_000); end = time.process_time() + 0.3\\n"
+    work += "while time.process_time() < end: pass"
+    return lambda: subprocess.run([sys.executable, "-c", work], check=True), lambda result: [b""]
+""",
+    # Encodes like tiktoken, but drops the last id.
+    "forgetful": """
+DISTRIBUTION = "tiktoken"
+
+def list_out(job):
+    import tiktoken
+    how = {"pat_str": job.pattern, "mergeable_ranks": job.ranks(), "special_tokens": {}}
+    encoding = tiktoken.Encoding("x", **how)
+    return lambda texts: [encoding.encode_ordinary(text)[:-1] for text in texts], list
+""",
+}
+NAME = "train/tiny-0.01MB/300/smallest-ids/1-thread"
+
+
+@pytest.mark.parametrize(
+    ("engines", "truth", "changes", "arguments", "status", "turns", "words"),
+    [
+        (
+            # The engine whose answer is the right one begins, and then another one every time.
+            *("byteweld byteweld:iterator", "byteweld:iterator", {}, "--repeat=2", 0),
+            "byteweld:iterator 1 yes, byteweld 1 yes, byteweld 2 yes, byteweld:iterator 2 yes",
+            NAME,
+        ),
+        (
+            *("byteweld liar", "byteweld", {}, "--repeat=2", 0),
+            "byteweld 1 yes, liar 1 WRONG, byteweld 2 yes",  # a peer's mistake is not our failure
+            "liar 0.1.0: WRONG, not timed",
+        ),
+        ("byteweld liar", "liar", {}, "", 1, "liar 1 yes, byteweld 1 WRONG", "WRONG, not timed"),
+        (
+            *("broken byteweld", "byteweld", {}, "--repeat=2", 0),
+            "byteweld 1 yes, broken 1 error, byteweld 2 yes",
+            "RuntimeError: no luck today",
+        ),
+        ("sleeper", "sleeper", {}, "--timeout=1", 0, "sleeper 1 timeout", "stopped after 1 s"),
+        (
+            *("byteweld absent", "byteweld", {}, "", 0, "byteweld 1 yes"),
+            "absent not installed: pip install no-such-distribution",
+        ),
+        (
+            *("byteweld absent", "absent", {}, "", 0, ""),
+            "not run: no answer to check against without absent",
+        ),
+        (
+            *("byteweld unbuilt", "byteweld", {}, "", 0, "byteweld 1 yes"),
+            "unbuilt could not be built",
+        ),
+        (
+            *("tiered tiered:avx2 tiered:old", "tiered", {}, "", 0),
+            *("tiered 1 yes, tiered:old 1 yes", "tiered:avx2 skipped: no avx2 here"),
+        ),
+        (
+            *("byteweld byteweld:iterator", "byteweld", {"at_most": {"byteweld:iterator": 1}}),
+            *("--repeat=2", 0, "byteweld 1 yes, byteweld:iterator 1 yes, byteweld 2 yes"),
+            "At most 1 run of byteweld:iterator.",
+        ),
+        (
+            *("byteweld stranger", "byteweld", {"context": ["stranger"]}, "", 0),
+            *("byteweld 1 yes, stranger 1 unlike", "For context only, not compared: stranger."),
+        ),
+        ("parent", "parent", {}, "", 0, "parent 1 yes", NAME),
+    ],
+    ids="in-turn wrong ours-wrong fails slow missing no-truth unbuilt variant at-most context "
+    "child".split(),
+)
+def test_engines_run_in_turn_and_only_right_answers_have_a_time(
+    bench: Bench, engines, truth, changes, arguments, status, turns, words
+) -> None:
+    given = {name: STUBS[name] for name in engines.replace(":", " ").split() if name in STUBS}
+    definitions = table("train", engines.split(), truth, **changes)
+    run = bench(definitions, *arguments.split(), **given)
+    assert run.status == status, run.err
+    assert ", ".join(map(" ".join, run.turns)) == turns
+    assert words in run.out + run.file("*.md").read_text()
+    for row in run.rows:
+        assert row["definition"] == NAME
+        times = [row["wall_seconds"], row["cpu_seconds"], row["peak_rss_bytes"]]
+        assert all(times) if row["ok"] in ("yes", "unlike") else times == ["", "", ""]
+    if engines == "parent":  # what an engine starts is measured with it
+        assert float(run.rows[0]["cpu_seconds"]) >= 0.3
+        assert int(run.rows[0]["peak_rss_bytes"]) >= 150_000_000
+
+
+def test_a_stored_answer_counts_for_its_own_corpus_only(bench: Bench) -> None:
+    definitions = table("train", ["byteweld"], "byteweld")
+    [row] = bench(definitions).rows
+    for corpus, digest, status in (
+        (row["corpus_sha256"][:16], row["digest"], 0),
+        (row["corpus_sha256"][:16], "0" * 16, 1),
+        ("0" * 16, "0" * 16, 0),
+    ):
+        answer = f'{{ corpus = "{corpus}", digest = "{digest}" }}'
+        stored = f'\n[answers]\n"train/tiny-0.01MB/300/smallest-ids" = {answer}\n'
+        assert bench(definitions + stored).status == status
+
+
+def test_the_record_only_grows_and_does_not_name_the_machine(bench: Bench) -> None:
+    definitions = table("train", ["byteweld"], "byteweld")
+    first = bench(definitions)
+    before = [first.file(name).read_text() for name in ("*.csv", "*.md")]
+    second = bench(definitions)
+    after = [second.file(name).read_text() for name in ("*.csv", "*.md")]
+    assert all(new.startswith(old) and new > old for old, new in zip(before, after, strict=True))
+    assert re.fullmatch(r"\w+-\d+cpu", second.file("*.csv").parent.name)
+
+
+@pytest.mark.parametrize(
+    ("definitions", "arguments", "words"),
+    [
+        ("", "decode", "unknown measure 'decode'; expected one of train"),
+        ("", "--only=nothing", "no definition name contains 'nothing'"),
+        ('pattern = "gtp2"\n', "", "unknown pattern 'gtp2'"),
+        ('[[targets]]\ndefinition = "x"\nagainst = "gigatoken"\n', "", "has no limit"),
+        ('[[targets]]\ndefinition = "x"\nfaster = 2\n', "", "set `against` or `against_def"),
+    ],
+)
+def test_wrong_usage_ends_with_2(bench: Bench, definitions, arguments, words) -> None:
+    run = bench(table("train", ["byteweld"], "byteweld") + definitions, *arguments.split())
+    assert run.status == 2 and words in run.err
+
+
+@pytest.mark.parametrize(
+    ("definitions", "needs"),
+    [
+        (table("count", ["byteweld", "byteweld:iterator", "rustbpe"], "rustbpe"), "rustbpe"),
+        (
+            table("train", ["byteweld", "recount"], "recount", tie_rule="ck", pattern="none"),
+            "cargo",
+        ),
+    ],
+    ids=["count", "recount"],
+)
+def test_our_answers_are_those_of_peers(bench: Bench, definitions, needs) -> None:
+    if needs == "cargo" and shutil.which("cargo") is None:
+        pytest.skip("cargo is not here to build benches/recount")
+    elif needs != "cargo":
+        pytest.importorskip(needs)
+    run = bench(definitions)
+    assert run.status == 0, run.err
+    assert {ok for _, _, ok in run.turns} == {"yes"} and len(run.turns) >= 2
+
+
+def test_a_definition_may_have_its_own_pattern(bench: Bench) -> None:
+    patterns = ["gpt2", "letters", "none"]
+    definitions = table("count", ["byteweld"], "byteweld", pattern=patterns)
+    run = bench(definitions + "\n[patterns]\nletters = '[a-z]|[^a-z]+'\n")
+    digests = {row["definition"]: row["digest"] for row in run.rows}
+    names = ["", "letters/", "none/"]
+    assert list(digests) == [f"count/tiny-0.01MB/{name}1-thread" for name in names]
+    assert len(set(digests.values())) == 3  # numbers of distinct pre-tokens
+
+
+# ---------------------------------------------------------------------- encoding
+
+
+def test_encoding_is_checked_against_tiktoken(bench: Bench, tiny_vocab) -> None:
+    passes, shapes = ["first", "warm"], ["documents", "string"]
+    keys = {"passes": passes, "shape": shapes, "megabytes": 0.008}
+    run = bench(table("list_out", ["byteweld", "tiktoken"], "tiktoken", **keys))
+    assert run.status == 0, run.err
+    assert {(row["engine"], row["ok"]) for row in run.rows} == {
+        ("byteweld", "yes"),
+        ("tiktoken", "yes"),
+    }
+    assert {tuple(row["definition"].split("/")[3:]) for row in run.rows} == {
+        (shape, "1-thread", which) for shape in shapes for which in passes
+    }
+
+
+def test_an_inexact_peer_is_timed_and_marked_and_never_the_best(bench: Bench, tiny_vocab) -> None:
+    definitions = table("list_out", ["byteweld", "forgetful"], "tiktoken", megabytes=0.008)
+    definitions += """
+[[targets]]
+definition = "list_out/*/*/documents/1-thread"
+against = "best"
+faster = { first = 1e-9 }
+"""
+    run = bench(definitions, "--targets", forgetful=STUBS["forgetful"])
+    assert run.status == 0, run.err
+    assert {row["engine"]: row["ok"] for row in run.rows} == {
+        "byteweld": "yes",
+        "forgetful": "inexact",
+    }
+    assert all(row["cpu_seconds"] for row in run.rows) and "(inexact)" in run.out
+    assert "Targets: 0 pass, 0 FAIL, 1 not measured" in run.out  # the only other peer is inexact
+    # tiktoken is not an engine of this definition: it ran once, and its answer was stored.
+    assert "computing the answer with tiktoken" in run.err
+    assert "computing the answer with tiktoken" not in bench(definitions).err
+
+
+def test_a_fresh_process_times_loading_and_encoding(bench: Bench, tiny_vocab) -> None:
+    passes = ["load", "encode", "total"]
+    engines = ["byteweld", "byteweld:parent", "tiktoken"]
+    keys = {"fresh": True, "passes": passes, "megabytes": 0.008}
+    definitions = table("array_out", engines, "tiktoken", **keys)
+    run = bench(definitions, "--only=fresh", f"--parent={sys.prefix}")
+    assert run.status == 0, run.err
+    for engine in engines:
+        rows = [row for row in run.rows if row["engine"] == engine]
+        assert [row["definition"].rpartition("/")[2] for row in rows] == passes
+        for clock in ("wall_seconds", "cpu_seconds"):
+            load, encode, total = (float(row[clock]) for row in rows)
+            assert load > 0 and encode > 0
+            assert total == pytest.approx(load + encode, abs=3e-6)
+    assert "byteweld:parent not installed: pass --parent VENV" in bench(definitions).out
+
+
+def test_first_ids_are_those_of_a_bare_interpreter(bench: Bench, tiny_vocab, tmp_path) -> None:
+    keys = {"shape": None, "passes": ["start"], "megabytes": 0.008}
+    engines = ["byteweld", "tiktoken", "broken"]
+    run = bench(table("first_ids", engines, "tiktoken", **keys), broken=STUBS["broken"])
+    assert {row["engine"]: row["ok"] for row in run.rows} == {
+        "byteweld": "yes",
+        "tiktoken": "yes",
+        "broken": "error",
+    }
+    assert "RuntimeError: no luck today" in run.out
+    assert list((tmp_path / "cache" / "compiled-best").glob("*.byteweld"))  # of the first run
+    # What first_ids.py needs is imported after the clock has stopped.
+    stub = tmp_path / "stub.py"
+    stub.write_text(
+        "import sys\n\n\ndef first_ids(job):\n"
+        "    return lambda: None, lambda _: [[name in sys.modules for name in job.names]]\n"
+    )
+    names = ["json", "re", "pathlib", "types", "enum", "typing", "importlib.util"]
+    command = [sys.executable, "-I", BENCHES / "first_ids.py", stub, repr({"names": names})]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["digest"] == worker.digest_ids([[0] * len(names)])
+
+
+def test_short_strings_are_encoded_with_the_safety_check(
+    bench: Bench, tiny_vocab, tmp_path
+) -> None:
+    keys = {"shape": "short", "megabytes": 0.008}
+    run = bench(table("encode", ["byteweld", "tiktoken"], "tiktoken", **keys))
+    assert {row["ok"] for row in run.rows} == {"yes"}, run.out
+    # A special token in the text is refused by both, and their answer is not wrong but missing.
+    text = (tmp_path / "shared" / "tiny.txt").read_text()
+    (tmp_path / "shared" / "tiny.txt").write_text(text.replace("newer", "<|end|>"))
+    run = bench(table("encode", ["byteweld", "tiktoken"], "byteweld", **keys))
+    assert run.status != 0 and "<|end|>" in run.err
+
+
+# ---------------------------------------------------------------------- engines, answers
+
+
+def _byte_ranks(folder: Path) -> str:
+    """A rank file with a token for every byte."""
+    lines = [worker.base64.b64encode(bytes([byte])) + b" %d\n" % byte for byte in range(256)]
+    (folder / "bytes.tiktoken").write_bytes(b"".join(lines))
+    return str(folder / "bytes.tiktoken")
+
+
+def test_a_fresh_engine_imports_its_libraries_before_the_clock_starts(tmp_path: Path) -> None:
+    code = """
+import importlib, sys
+import worker
+
+engine = worker.load_engine(worker.Path(sys.argv[1]))
+for name in engine.IMPORTS:
+    importlib.import_module(name)
+before = {name.partition(".")[0] for name in sys.modules}
+job = worker.Job(variant=None, shape="documents", threads=1, pattern=None, rank_file=sys.argv[2])
+call, answer = engine.array_out(job)
+call(["a"])
+print({name.partition(".")[0] for name in sys.modules} - before - sys.stdlib_module_names)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, BENCHES / "engines" / "byteweld.py", _byte_ranks(tmp_path)],
+        env=os.environ | {"PYTHONPATH": str(BENCHES)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout, done.stderr) == ("set()\n", "")
+
+
+def test_avx2_is_a_variant_only_where_avx512_is_the_best_tier(monkeypatch, tmp_path) -> None:
+    from byteweld import _native
+
+    engine = worker.load_engine(BENCHES / "engines" / "byteweld.py")
+    limits: list[str] = []
+    monkeypatch.setattr(_native, "limit_tier", limits.append, raising=False)
+    monkeypatch.setattr(_native, "tiers", lambda: ["portable", "avx2"], raising=False)
+    assert engine.unavailable("parent") == ""
+    assert engine.unavailable("avx2") == "byteweld itself runs without AVX-512 here"
+    monkeypatch.setattr(_native, "tiers", lambda: ["portable", "avx2", "avx512"], raising=False)
+    assert engine.unavailable("avx2") == ""
+    for variant in (None, "avx2", "parent"):
+        ranks = _byte_ranks(tmp_path)
+        engine.array_out(
+            worker.Job(variant=variant, shape="documents", pattern=None, rank_file=ranks)
+        )
+    assert limits == ["avx2"]
+
+
+def test_an_engine_runs_where_it_is_installed(tmp_path: Path) -> None:
+    python = str(tmp_path / "bin" / "python")
+    for name in ("gigatoken", "byteweld"):
+        folder = tmp_path / "lib" / "python3.11" / "site-packages" / f"{name}-9.9.dist-info"
+        folder.mkdir(parents=True)
+        metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: 9.9\n"
+        (folder / "METADATA").write_text(metadata)
+    find, engines = bench_run.find_engine, [BENCHES / "engines"]
+    there = find("gigatoken", engines, tmp_path)
+    assert (there.version, there.python) == ("9.9", python)
+    assert find("byteweld", engines).python == sys.executable
+    parent = find("byteweld:parent", engines, None, tmp_path)
+    assert (parent.version, parent.python) == ("9.9 at unknown", python)
+
+
+def test_a_digest_is_of_ids_whatever_holds_them_and_of_tokens_where_each_ends() -> None:
+    expected = worker.digest_ids([[1, 2], [70000]])
+    for dtype in (numpy.int32, numpy.uint32):
+        assert worker.digest_ids([numpy.array([1, 2, 70000], dtype)]) == expected
+    assert worker.digest_ids([numpy.array([1, 2, 70000], "uint32").tobytes()]) == expected
+    assert worker.digest_ids([[2, 1], [70000]]) != expected
+    assert worker.digest_ids(["é"]) == worker.digest_ids(["é".encode()])
+    assert worker.digest([b"ab", b"c"]) != worker.digest([b"a", b"bc"])
+    assert worker.digest([[1, 2], [3]]) != worker.digest([[1], [2, 3]])
+
+
+def test_the_key_of_an_answer_covers_all_that_ids_depend_on(tmp_path: Path) -> None:
+    kept = answers.Answers(tmp_path)
+    job = {"measure": "list_out", "shape": "documents", "rank_file": "a/x.tiktoken", "pattern": "p"}
+    kept.store(job, "0" * 64, "tiktoken 1", "digest")
+    for change in ({"measure": "array_out", "shape": "batch"}, {"rank_file": "b/x.tiktoken"}):
+        assert kept.find(job | change, "0" * 64, "tiktoken 1") == "digest"
+    others = [{"shape": "string"}, {"measure": "count_tokens"}, {"pattern": "q"}]
+    for change in [*others, {"rank_file": "a/y.tiktoken"}]:
+        assert kept.find(job | change, "0" * 64, "tiktoken 1") is None
+    assert kept.find(job, "1" * 64, "tiktoken 1") is kept.find(job, "0" * 64, "tiktoken 2") is None
+
+
+# ---------------------------------------------------------------------- definitions
+
+
+@pytest.mark.parametrize("name", ["definitions.toml", "encoding.toml"])
+def test_every_engine_has_the_functions_that_its_definitions_measure(name: str) -> None:
+    engines = [BENCHES / "engines"]
+    for one in all_definitions(name):
+        names = [*one["engines"], one["truth"]]
+        found = [bench_run.find_engine(name, engines) for name in names]
+        assert all(one["measure"] in engine.measures for engine in found)
+        assert one["truth"] in one["engines"] or one.get("passes")
+        assert {*one.get("at_most", ()), *one.get("context", ())} <= set(one["engines"])
+        assert one["truth"] not in one.get("context", ())
+        assert one["engines"][0] == "byteweld"
+        for engine in found if one["fresh"] else ():
+            assert hasattr(worker.load_engine(engine.file), "IMPORTS")
+    assert set(read_definitions(name)) - bench_run.NOT_MEASURES
+
+
+def test_the_quick_form_of_encoding_is_a_handful_of_definitions() -> None:
+    tables = all_definitions("encoding.toml", quick=True)
+    assert {table["label"] for table in tables} >= {
+        f"{measure}/{corpus}-10MB/{vocab}/documents/1-thread"
+        for measure in ("array_out", "list_out")
+        for corpus in ("prose", "code", "multi")
+        for vocab in ("cl100k_base", "o200k_base")
+    }
+    assert {tuple(table["engines"]) for table in tables} == {
+        ("byteweld", "byteweld:avx2", "gigatoken", "fastokens")
+    }
+    assert {table["repeat"] for table in tables} == {3}
