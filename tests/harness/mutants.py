@@ -65,7 +65,10 @@ TARGETS = {
     "vocab_merges": _format("vocab_merges", "theory"),
     "reference": Target(
         "src/byteweld/reference/train.py",
-        ("tests/seeds/test_printed_code.py", "tests/unit/test_reference.py"),
+        (
+            *("tests/seeds/test_printed_code.py", "tests/seeds/test_examples.py"),
+            "tests/unit/test_reference.py",
+        ),
         functions=("count_pairs", "in_tie_order", "pick", "merge", "train"),
     ),
 }

@@ -8,10 +8,7 @@ import json
 import random
 import subprocess
 import sys
-import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import byteweld
-from byteweld import Counts, SpecialTokenError, Tokenizer
+from byteweld import Counts, Tokenizer
 
 END = "<|endoftext|>"
 DOUBLE = END * 2
@@ -93,11 +90,6 @@ def test_low_and_lower_give_the_seeds_four_merges_with_ties_at_steps_1_and_3():
     assert [step.total_tied for step in steps] == [1, 0, 1, 0]
 
 
-def test_a_text_with_the_seeds_counts_gives_the_same_merges():
-    tok = train("low\nlow\nlow\nlow\nlow\nlower\nlower", vocab_size=260)
-    assert tok.vocab.merges == [(b"o", b"w"), (b"l", b"ow"), (b"low", b"e"), (b"lowe", b"r")]
-
-
 def test_a_fresh_lower_is_collapsed_by_the_same_four_merges():
     sizes = []
     for merges in range(5):
@@ -125,27 +117,6 @@ def test_ties_go_to_the_greater_pair_where_hugging_face_takes_the_smaller():
     assert json.loads(theirs.to_str())["model"]["merges"] == [["a", "b"]]
 
 
-def test_greater_means_greater_bytes_left_first_and_not_greater_ids():
-    # (c, x) and (ba, x) tie at 2; ba has the greater id and the smaller bytes.
-    counts = Counts({b"ba": 9, b"bax": 2, b"cx": 2})
-    tok = byteweld.train(counts, vocab_size=258, recipe="from-scratch")
-    assert tok.vocab.merges == [(b"b", b"a"), (b"c", b"x")]
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_many_ties_are_merged_greatest_first_whatever_their_order_in_the_corpus(seed):
-    words = [f"y{right}" for right in "bcdefghijklm"] + [f"{left}a" for left in "bcdefghijklm"]
-    expected = sorted(((left.encode(), right.encode()) for left, right in words), reverse=True)
-    random.Random(seed).shuffle(words)
-    assert train(*words, vocab_size=256 + len(words)).vocab.merges == expected
-
-
-def test_both_occurrences_of_a_pair_in_one_pretoken_merge_in_one_pass():
-    tok = byteweld.train(Counts({b"abab": 1}), vocab_size=258, recipe="from-scratch")
-    assert tok.vocab.merges == [(b"a", b"b"), (b"ab", b"ab")]
-    assert tok.training.merge_counts == (2, 1)
-
-
 def test_no_merge_is_learned_from_a_pair_that_no_longer_occurs():
     tok = train(story(20_000), vocab_size=100_000)
     assert tok.training.stop == "no pairs"
@@ -156,14 +127,6 @@ def test_no_merge_is_learned_from_a_pair_that_no_longer_occurs():
 # ---------------------------------------------------------------------- bytes and pre-tokens
 
 
-def test_ids_are_the_bytes_then_the_special_tokens_then_the_merges():
-    specials = [END, "<|sep|>"]
-    tok = train("ab ab ab", vocab_size=260, special_tokens=specials)
-    assert [tok.vocab.tokens[byte] for byte in range(256)] == list(BYTES.values())
-    assert dict(tok.vocab.special_tokens) == {END: 256, "<|sep|>": 257}
-    assert [new for *_, new in tok.vocab.merge_ids] == [258, 259]
-
-
 def test_ten_thousand_tokens_are_256_bytes_one_special_and_9743_merges():
     rng = random.Random(1)
     words = ("".join(rng.choices("etaoinshrdlu", k=rng.randint(3, 9))) for _ in range(12_000))
@@ -172,53 +135,6 @@ def test_ten_thousand_tokens_are_256_bytes_one_special_and_9743_merges():
     assert len(tok.vocab.merges) == tok.training.merges_learned == 9_743
     made = {new for *_, new in tok.vocab.merge_ids}
     assert made == set(range(257, 10_000))
-
-
-def test_counts_and_pairs_may_exceed_32_bits():
-    # Each of (a, b) fits into 32 bits, but not their sum, which would wrap to 2^31.
-    counts = Counts({b"xab": 2**31, b"yab": 2**31, b"zab": 2**31, b"cd": 2**32 + 5, b"ef": 2**40})
-    tok = byteweld.train(counts, vocab_size=259, recipe="from-scratch")
-    assert tok.vocab.merges == [(b"e", b"f"), (b"a", b"b"), (b"c", b"d")]
-    assert tok.training.merge_counts == (2**40, 3 * 2**31, 2**32 + 5)
-    assert tok.training.total_pretokens == counts.total == 2**40 + 3 * 2**31 + 2**32 + 5
-    # Every adjacent position counts, so one pre-token alone can pass 32 bits.
-    run = byteweld.train(Counts({b"a" * 5: 2**30, b"bc": 2**32 - 1}), vocab_size=257)
-    assert run.training.merge_counts == (2**32,)
-
-
-def test_a_table_of_counts_has_each_pretoken_once_and_tables_add_up():
-    text = story(300_000)
-    counts = byteweld.count(documents=[text], recipe="from-scratch")
-    assert dict(counts.items()) == count_plainly(text)
-    assert counts.total == sum(count_plainly(text).values()) > 10 * len(counts)
-    many = Counts.merge([Counts({b"ab": 2**62, b"c": 1}), Counts({b"ab": 2**61, b"d": 2})])
-    assert dict(many.items()) == {b"ab": 2**62 + 2**61, b"c": 1, b"d": 2}
-
-
-def test_a_size_below_bytes_and_specials_is_a_value_error_that_names_the_minimum():
-    with pytest.raises(ValueError, match="at least 257"):
-        train("ab", vocab_size=256, special_tokens=[END])
-    assert train("ab", vocab_size=257, special_tokens=[END]).vocab.merge_ids == ()
-
-
-def test_any_text_is_bytes_so_nothing_is_out_of_vocabulary():
-    tok = train("ab ab", vocab_size=258)
-    for text in ("English", "中文", "🦊", "naïve", "\x00\x7f", "ༀ"):
-        assert tok.encode(text) == [b for b in text.encode()]
-        assert tok.decode(tok.encode(text)) == text
-
-
-def test_the_euro_sign_is_three_bytes_and_not_one_atom():
-    assert train(vocab_size=256).encode("€") == [0xE2, 0x82, 0xAC]
-    tok = train("€€€ €", vocab_size=258)
-    assert tok.vocab.merges == [(b"\xe2", b"\x82"), (b"\xe2\x82", b"\xac")]
-    assert tok.encode("€") == [257]
-    assert tok.training.merge_counts == (4, 4)
-
-
-def test_the_leading_space_belongs_to_the_word():
-    tok = train("the cat, the hat and the 7", vocab_size=256)
-    assert tok.pretokenize("the cat, the 7") == [b"the", b" cat", b",", b" the", b" 7"]
 
 
 def test_the_six_alternatives_of_the_pattern_cut_as_the_seed_says():
@@ -236,11 +152,6 @@ def test_no_token_spans_pretokens_and_without_a_pattern_tokens_cross_words():
     assert b" of the " in b"".join(t for t in unfenced.vocab.ids if t.startswith(b" of the "))
 
 
-@given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_pretokens_are_those_of_the_seeds_regex(text):
-    assert EMPTY.pretokenize(text) == [p.encode() for p in regex.findall(PATTERN, text)]
-
-
 # ---------------------------------------------------------------------- special tokens as cuts
 
 
@@ -256,40 +167,6 @@ def test_no_merge_contains_a_part_of_a_special_token():
     assert b"endoftext" in free.vocab.ids
 
 
-def test_pretokens_do_not_cross_a_special_token():
-    # Whitespace before and after: without the special token it would be one run.
-    text = f"a \n{END}\n  b{END} {END}c"
-    assert count(iter([text]), special_tokens=[END]) == count_plainly(text, END)
-
-
-def test_of_two_special_tokens_the_longer_splits_the_corpus():
-    specials = ["<|a|>", "<|a|><|b|>", "|>x"]
-    text = "q<|a|><|b|>r<|a|>xs"
-    assert count(iter([text]), special_tokens=specials) == {b"q": 1, b"r": 1, b"xs": 1}
-
-
-@pytest.mark.parametrize("threads", [1, 2, 3, 7])
-@pytest.mark.parametrize("marked", [False, True], ids=["without specials", "with specials"])
-def test_counts_are_the_same_for_any_number_of_threads(tmp_path, marked, threads):
-    text = story(5_000_000)
-    if marked:
-        text = END.join(text[start : start + 3_001] for start in range(0, len(text), 3_001))
-    file = tmp_path / "story.txt"
-    file.write_text(text, newline="")
-    expected = _expected_counts(marked, text)
-    assert count(file, special_tokens=[END], num_threads=threads) == expected
-
-
-_KNOWN: dict[bool, dict[bytes, int]] = {}
-
-
-def _expected_counts(marked: bool, text: str) -> dict[bytes, int]:
-    """Count each text once, since Python is slow at it."""
-    if marked not in _KNOWN:
-        _KNOWN[marked] = count_plainly(text, END)
-    return _KNOWN[marked]
-
-
 def test_a_single_word_and_a_run_of_spaces_longer_than_any_block_stay_whole(tmp_path):
     file = tmp_path / "long.txt"
     word, spaces = "x" * 2_500_000, " " * 2_500_000
@@ -298,69 +175,7 @@ def test_a_single_word_and_a_run_of_spaces_longer_than_any_block_stay_whole(tmp_
     assert count(file, num_threads=2) == expected
 
 
-def test_python_runs_while_the_engine_counts(tmp_path):
-    """The engine works without the lock: another thread gets ahead in the middle of a call."""
-    file = tmp_path / "story.txt"
-    for attempt in range(1, 4):  # on a busy machine, the other thread may have to wait
-        file.write_text(story(2_000_000) * 20 * attempt, newline="")
-        if _runs_meanwhile(lambda: count(file, num_threads=1)):
-            return
-    pytest.fail("no other thread ran while a file was counted")
-
-
-@pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="there is no lock")
-def test_the_measure_of_the_lock_notices_work_that_holds_it():
-    text = "ab" * 2_000_000
-    assert not _runs_meanwhile(lambda: sorted(text))
-
-
-def _runs_meanwhile(work: Callable[[], object]) -> bool:
-    """Whether a thread runs in the middle half of a call."""
-    ticks: list[float] = []
-    stop = threading.Event()
-
-    def tick() -> None:
-        while not stop.is_set():
-            ticks.append(time.perf_counter())
-            time.sleep(0.0005)
-
-    thread = threading.Thread(target=tick)
-    thread.start()
-    try:
-        while not ticks:
-            time.sleep(0.001)
-        started = time.perf_counter()
-        work()
-        ended = time.perf_counter()
-    finally:
-        stop.set()
-        thread.join()
-    quarter = (ended - started) / 4
-    return any(started + quarter < tick < ended - quarter for tick in ticks)
-
-
 # ---------------------------------------------------------------------- the window trap
-
-
-def snap(data: bytes, delimiter: bytes, guess: int, window: int = 4096) -> int:
-    """The seed's scan, as printed: the next delimiter at or after `guess`, window by window."""
-    position = guess
-    while True:
-        chunk = data[position : position + window]
-        if chunk == b"":
-            return len(data)
-        found = chunk.find(delimiter)
-        if found != -1:
-            return position + found
-        position += window
-
-
-def test_erratum_the_seeds_scan_misses_a_delimiter_that_straddles_two_windows():
-    delimiter = END.encode()
-    data = b"a" * 4090 + delimiter + b"b" * 9000 + delimiter + b"c"
-    assert data.find(delimiter) == 4090
-    assert snap(data, delimiter, 0) == 4090 + len(delimiter) + 9000  # the first one is missed
-    assert count(iter([data]), special_tokens=[END]) == {b"a" * 4090: 1, b"b" * 9000: 1, b"c": 1}
 
 
 # Powers of two at which a reader may end a window or a block: 4 KiB, 64 KiB, 256 KiB, 1 MiB, 2 MiB.
@@ -394,13 +209,6 @@ def test_a_special_token_that_straddles_any_cut_is_found(tmp_path, shift):
     assert count(iter([text]), special_tokens=[END]) == expected
 
 
-def test_the_counts_around_a_cut_are_those_of_pythons_regex(tmp_path):
-    text = straddling(7)
-    file = tmp_path / "straddling.txt"
-    file.write_text(text, newline="")
-    assert count(file, special_tokens=[END]) == count_plainly(text, END)
-
-
 @pytest.mark.parametrize("shift", range(3))
 def test_a_character_that_straddles_a_cut_stays_whole(tmp_path, shift):
     filler = story(1 << 20).encode("ascii", "ignore")
@@ -411,52 +219,6 @@ def test_a_character_that_straddles_a_cut_stays_whole(tmp_path, shift):
 
 
 # ---------------------------------------------------------------------- encoding
-
-
-def test_abc_with_merges_bc_then_ab_is_a_bc():
-    vocab = BYTES | {256: b"bc", 257: b"ab"}
-    tok = Tokenizer.from_merges(vocab, [(b"b", b"c"), (b"a", b"b")])
-    assert tok.encode("abc") == [97, 256]
-    assert tok.encode("abcab") == [97, 256, 257]
-
-
-def test_special_tokens_get_their_own_id_and_the_text_between_them_is_kept():
-    tok = train("ab ab ab", vocab_size=260, special_tokens=[END])
-    text = f"{END}ab ab{END}{END} ab"
-    ids = tok.encode(text, allowed_special="all")
-    assert ids == [256, 257, 258, 256, 256, 258]
-    assert tok.decode(ids) == text
-
-
-def test_of_two_special_tokens_the_longer_is_taken_first():
-    text = f"Hello, how {DOUBLE} are you?{END}"
-    for specials in ([END, DOUBLE], [DOUBLE, END]):
-        tok = train("hello", vocab_size=258, special_tokens=specials)
-        ids = tok.encode(text, allowed_special="all")
-        single, double = tok.vocab.special_tokens[END], tok.vocab.special_tokens[DOUBLE]
-        assert [i for i in ids if i in (single, double)] == [double, single]
-        assert tok.decode(ids) == text
-        three = tok.encode(END * 3, allowed_special="all")
-        assert three == [double, single]
-
-
-def test_overlapping_special_tokens_are_taken_leftmost_first():
-    tok = train(vocab_size=259, special_tokens=["abc", "bcde", "ab"])
-    assert tok.encode("abcde", allowed_special="all") == [256, ord("d"), ord("e")]
-    assert tok.encode("xbcde", allowed_special="all") == [ord("x"), 257]
-    assert tok.encode("abx", allowed_special="all") == [258, ord("x")]
-
-
-def test_special_tokens_in_text_are_rejected_unless_allowed():
-    tok = train("ab", vocab_size=258, special_tokens=[END])
-    with pytest.raises(SpecialTokenError):
-        tok.encode(f"a{END}")
-    assert tok.encode(END, disallowed_special=()) == list(END.encode())
-
-
-def test_decoding_replaces_invalid_utf8_and_round_trips_are_exact():
-    assert EMPTY.decode([0xE2, 0x82, ord("a")]) == "\ufffda"
-    assert EMPTY.decode([0xE2, 0x82, 0xAC]) == "€"
 
 
 @given(st.lists(st.text(alphabet="ab<|endoftext|> \n€", max_size=12), max_size=6))
@@ -473,47 +235,6 @@ def test_documents_can_be_encoded_separately_because_special_tokens_are_boundari
 
 
 # ---------------------------------------------------------------------- streams
-
-
-@given(
-    st.lists(
-        st.sampled_from([*"ab<|>é€🦊'\n", "  ", END, "<|endo", "ftext|>", "don't"]), max_size=40
-    ),
-    st.integers(1, 9),
-)
-def test_a_stream_in_any_pieces_has_the_ids_of_the_whole(atoms, size):
-    text = "".join(atoms)
-    pieces = [text[start : start + size] for start in range(0, len(text), size)]
-    expected = SMALL.encode(text, allowed_special="all")
-    assert list(SMALL.encode_iterable(pieces, allowed_special="all")) == expected
-
-
-@pytest.mark.parametrize("size", [1 << 16, 65_521, 4_093, 7])
-def test_a_long_stream_cut_anywhere_has_the_ids_of_the_whole(size):
-    text = END.join(story(300_000)[start : start + 9_973] for start in range(0, 250_000, 9_973))
-    data = text.encode()
-    pieces = (data[start : start + size] for start in range(0, len(data), size))
-    expected = SMALL.encode(text, allowed_special="all")
-    assert list(SMALL.encode_iterable(pieces, allowed_special="all")) == expected
-
-
-@pytest.mark.parametrize("shift", range(len(END) + 1))
-def test_a_special_token_that_straddles_a_cut_of_a_stream_is_found(shift):
-    filler = story(200_000).encode("ascii", "ignore").decode()
-    text = filler[: (1 << 16) - shift] + END + filler[: (1 << 16)] + END + "tail"
-    lines = text.splitlines(keepends=True)
-    expected = SMALL.encode(text, allowed_special="all")
-    assert expected.count(SMALL.eot_token) == 2
-    assert list(SMALL.encode_iterable(lines, allowed_special="all")) == expected
-
-
-def test_a_stream_is_lazy():
-    def pieces() -> Iterator[str]:
-        yield "word " * 100_000
-        raise AssertionError("read more than was needed")
-
-    ids = SMALL.encode_iterable(pieces())
-    assert [next(ids) for _ in range(4)] == SMALL.encode("word")
 
 
 # ---------------------------------------------------------------------- memory
@@ -668,32 +389,6 @@ def test_the_texts_of_the_course_have_the_ids_of_tiktoken(r50k, text):
     assert ours.decode(ids) == text
 
 
-def test_ranks_that_were_learned_here_have_the_ids_of_tiktoken():
-    tiktoken = pytest.importorskip("tiktoken")
-    learned = train(story(100_000), vocab_size=2000)
-    ranks = {token: token_id for token_id, token in learned.vocab.tokens.items()}
-    specials = {END: 2000, DOUBLE: 2001}
-    theirs = tiktoken.Encoding(
-        "story", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens=specials
-    )
-    ours = Tokenizer.from_ranks(ranks, pattern=PATTERN, special_tokens=specials)
-    merges = Tokenizer.from_merges(
-        learned.vocab.tokens, learned.vocab.merges, special_tokens=[END, DOUBLE], pattern=PATTERN
-    )
-    for text in (
-        story(50_000, seed=2),
-        f"Héllò hôw {DOUBLE} are ü? 🙃{END}",
-        f"{END}\n\n a\n\n\n",
-        "",
-    ):
-        expected = theirs.encode(text, allowed_special="all")
-        assert ours.encode(text, allowed_special="all") == expected
-        assert merges.encode(text, allowed_special="all") == expected
-        lines = text.splitlines(keepends=True)
-        assert list(ours.encode_iterable(lines, allowed_special="all")) == expected
-        assert ours.decode(expected) == text
-
-
 @needs_course
 def test_a_merge_list_of_gpt2_is_gpt2(r50k):
     ours, theirs = r50k
@@ -704,16 +399,6 @@ def test_a_merge_list_of_gpt2_is_gpt2(r50k):
     assert again.encode_ordinary(text) == theirs.encode_ordinary(text)
     doubled = again.encode(f"a{DOUBLE}{END}", allowed_special="all")
     assert doubled == [64, again.vocab.special_tokens[DOUBLE], 50256]
-
-
-@needs_course
-def test_a_longest_token_keeps_its_leading_space():
-    # The seed's longest token on TinyStories is b' accomplishment'; the corpus of the course is
-    # smaller, but its long tokens have the same shape.
-    tok = byteweld.train(COURSE / "corpus.en", vocab_size=3000, recipe="from-scratch")
-    longest = max(tok.vocab.ids, key=len)
-    assert longest.startswith(b" ")
-    assert longest[1:].decode().isalpha()
 
 
 def test_the_longest_tokens_of_a_story_keep_their_leading_space():

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import random
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import byteweld
-from byteweld import RECIPES, Counts, SpecialTokenError, Tokenizer, reference
+from byteweld import RECIPES, Counts, Tokenizer, reference
 from tests.helpers import growth
 
 STRINGS = ["I work", "I work", "I worked", "he works", "he worked"]
 WORDS = Counts({b"work": 2, b"worked": 2, b"works": 1})
-DRILL = ["he eats", "he eats", "I eat", "you eat"]
 SPECIALS = ["<|endoftext|>", "<|pad|>", "<|sep|>"]
 
 
@@ -29,12 +25,6 @@ WORK = train(STRINGS, 260)
 
 
 # ---------------------------------------------------------------------- the toy example
-
-
-def test_the_seeds_merges_come_out_on_its_words_without_spaces():
-    tok = train(WORDS, 259)
-    assert tok.vocab.merges == [(b"o", b"r"), (b"or", b"k"), (b"w", b"ork")]
-    assert tok.training.merge_counts == (5, 5, 5)
 
 
 @pytest.mark.parametrize(
@@ -106,15 +96,6 @@ def test_the_same_string_k_times_is_the_string_with_count_k():
 # ---------------------------------------------------------------------- drill 1
 
 
-def test_drill_1_gives_four_merges_and_eat_only_with_its_space():
-    tok = train(DRILL, 260)
-    assert tok.vocab.merges == [(b" ", b"e"), (b" e", b"a"), (b" ea", b"t"), (b" eat", b"s")]
-    assert tok.training.merge_counts == (4, 4, 4, 2)
-    assert [tok.vocab.tokens[i] for i in range(256, 260)] == [b" e", b" ea", b" eat", b" eats"]
-    assert b"eat" not in tok.vocab.ids
-    assert tok.encode("I eat") == [ord("I"), 258]
-
-
 def test_drill_2_merges_that_compete_give_other_ids_in_another_order():
     vocab = {byte: bytes([byte]) for byte in range(256)} | {256: b"bc", 257: b"ab"}
     trained = Tokenizer.from_merges(vocab, [(b"b", b"c"), (b"a", b"b")], pattern=None)
@@ -138,21 +119,6 @@ def test_drill_4_a_precomposed_or_gives_the_seeds_sequence_without_its_first_mer
 # ---------------------------------------------------------------------- ties
 
 
-def test_ties_go_to_the_smallest_pair_of_byte_strings_left_first():
-    # (a, c) and (ab, b) tie at 2 in the second step; joined they would be "ac" and "abb".
-    tok = train(Counts({b"ac": 2, b"abb": 2, b"ab": 1}), 258)
-    assert tok.vocab.merges == [(b"a", b"b"), (b"a", b"c")]
-    assert train(Counts({b"ab": 1, b"ac": 1}), 257).vocab.merges == [(b"a", b"b")]
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_many_ties_are_merged_in_order_whatever_their_order_in_the_corpus(seed):
-    words = [f"a{right}" for right in "bcdefghijklm"] + [f"{left}z" for left in "bcdefghijklm"]
-    expected = sorted((left.encode(), right.encode()) for left, right in words)
-    random.Random(seed).shuffle(words)
-    assert train(words, 256 + len(words)).vocab.merges == expected
-
-
 @pytest.mark.parametrize(
     "tokens",
     [[b"abcdefgh" + bytes([end]) for end in b"ijklmnop"], [b"ab", b"ab\0", b"ab\0\0"]],
@@ -168,37 +134,10 @@ def test_ties_of_long_tokens_are_decided_by_all_of_their_bytes(tokens):
         assert [left for left, right in merges if right == b"z"] == expected
 
 
-def test_bytes_are_compared_and_not_ids():
-    # "b" + "a" is id 256; as bytes it is smaller than "c", as an id greater.
-    counts = Counts({b"ba": 9, b"bax": 2, b"cx": 2})
-    assert train(counts, 258).vocab.merges == [(b"b", b"a"), (b"ba", b"x")]
-    by_ids = train(counts, 258, tie_break="smallest-ids")
-    assert by_ids.vocab.merges == [(b"b", b"a"), (b"c", b"x")]
-
-
-def test_the_order_of_the_strings_does_not_matter():
-    shuffled = list(STRINGS + DRILL)
-    expected = train(shuffled, 300)
-    for seed in range(5):
-        random.Random(seed).shuffle(shuffled)
-        assert train(shuffled, 300, num_threads=seed % 3 + 1) == expected
-
-
 # ---------------------------------------------------------------------- encoding and decoding
 
 
-def test_an_empty_string_encodes_to_no_ids_and_decodes_back():
-    assert WORK.encode("") == []
-    assert WORK.decode([]) == ""
-
-
-def test_one_character_is_one_id():
-    assert WORK.encode("a") == [97]
-    assert train(STRINGS, 270, special_tokens=SPECIALS).encode("a") == [3 + 97]
-
-
 def test_manana_is_seven_bytes_and_merges_when_it_is_frequent():
-    assert WORK.encode("mañana") == [0x6D, 0x61, 0xC3, 0xB1, 0x61, 0x6E, 0x61]
     tok = train(["mañana"] * 4 + ["ñ"] * 9, 300)
     assert tok.vocab.merges[0] == (b"\xc3", b"\xb1")
     assert tok.encode("ñ") == [256]
@@ -206,9 +145,10 @@ def test_manana_is_seven_bytes_and_merges_when_it_is_frequent():
     assert "añ".encode() in tok.vocab.ids
 
 
-def test_the_fox_is_four_bytes_that_decode_back():
-    assert WORK.encode("🦊") == [0xF0, 0x9F, 0xA6, 0x8A]
-    assert WORK.decode([0xF0, 0x9F, 0xA6, 0x8A]) == "🦊"
+@pytest.mark.parametrize("text", ["", "a", "🦊", "mañana"])
+def test_unseen_text_is_its_bytes(text):
+    assert WORK.encode(text) == list(text.encode())
+    assert WORK.decode(list(text.encode())) == text
 
 
 def test_control_characters_and_a_bom_are_just_bytes():
@@ -222,28 +162,6 @@ def test_a_text_of_several_words_has_no_boundary_at_the_space():
     assert WORK.vocab.pattern is None
     assert WORK.pretokenize("I work, he works") == [b"I work, he works"]
     assert WORK.decode_tokens_bytes(WORK.encode("I work")) == [b"I", b" work"]
-
-
-def test_merges_never_cross_two_strings_of_the_corpus():
-    tok = train(["ab"] * 5, 300)
-    assert tok.vocab.merges == [(b"a", b"b")]
-    assert tok.training.stop == "no pairs"
-
-
-@given(st.text(st.characters(exclude_categories=["Cs"])))
-def test_the_round_trip_holds_for_any_text(text):
-    assert WORK.decode(WORK.encode(text)) == text
-
-
-@given(st.binary())
-def test_the_round_trip_holds_for_any_bytes(data):
-    assert WORK.decode_bytes(WORK.encode(data)) == data
-
-
-def test_ids_joined_by_hand_decode_with_replacement():
-    assert WORK.decode([0xC3]) == "\ufffd"
-    with pytest.raises(UnicodeDecodeError):
-        WORK.decode([0xC3], errors="strict")
 
 
 def test_encoding_applies_merges_in_training_order():
@@ -308,34 +226,6 @@ def test_four_times_the_text_takes_about_four_times_as_long(text):
 
 
 # ---------------------------------------------------------------------- special tokens
-
-
-def test_special_tokens_have_the_first_ids_then_bytes_then_merges():
-    tok = train(STRINGS, 263, special_tokens=SPECIALS)
-    assert dict(tok.vocab.special_tokens) == {"<|endoftext|>": 0, "<|pad|>": 1, "<|sep|>": 2}
-    assert [tok.vocab.tokens[3 + byte] for byte in range(256)] == [bytes([b]) for b in range(256)]
-    assert [new for *_, new in tok.vocab.merge_ids] == [259, 260, 261, 262]
-    assert tok.vocab.merges == WORK.vocab.merges
-
-
-def test_special_tokens_are_never_merged_nor_merged_across():
-    corpus = ["ab<|sep|>ab<|sep|>ab"] * 3
-    tok = train(corpus, 400, special_tokens=SPECIALS)
-    assert tok.vocab.merges == [(b"a", b"b")]
-    assert tok.training.stop == "no pairs"
-    free = train(corpus, 400)
-    assert b"ab<|sep|>ab<|sep|>ab" in free.vocab.ids  # as it would be in ordinary text
-
-
-def test_the_encoder_splits_at_special_tokens_and_joins_the_ids():
-    tok = train(STRINGS, 263, special_tokens=SPECIALS)
-    text = "I work<|sep|>he works<|endoftext|><|pad|>"
-    ids = tok.encode(text, allowed_special="all")
-    parts = [tok.encode("I work"), [2], tok.encode("he works"), [0, 1]]
-    assert ids == [token_id for part in parts for token_id in part]
-    assert tok.decode(ids) == text
-    with pytest.raises(SpecialTokenError, match=r"<\|sep\|>"):
-        tok.encode(text)
 
 
 # ---------------------------------------------------------------------- the vocabulary on disk
