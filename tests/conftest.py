@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,11 @@ from tests.helpers.strategies import examples, read_nasty
 
 TESTS = Path(__file__).parent
 SHARED = TESTS.parent.parent / "shared" / "data"
+
+# A shell without job control, cron and nohup start what they run with SIGINT ignored, and children
+# inherit that. A handler is not inherited: they start with the default.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No test depends on the vocabularies of the user who runs it.
 for variable in ("BYTEWELD_HOME", "HF_HUB_CACHE"):

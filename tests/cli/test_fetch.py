@@ -16,7 +16,6 @@ import byteweld
 from byteweld import encodings, fetching
 from byteweld.cli import fetch, listing
 from byteweld.known_encodings import PublicFile
-from tests.helpers.processes import allow_interrupts
 from tests.helpers.web import Web, sending, serving, stalling
 
 LISTING = """\
@@ -156,7 +155,6 @@ def test_an_interrupt_leaves_nothing_and_says_so(table, web, data, tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=allow_interrupts,
         env=os.environ,
     )
     end = time.monotonic() + 60

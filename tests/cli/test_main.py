@@ -16,7 +16,6 @@ import pytest
 import byteweld
 from byteweld import cli
 from byteweld.cli import VERBS, _command, _docs
-from tests.helpers.processes import allow_interrupts
 
 NO_TOKENIZER = (
     "tokenizer.json: no such file in this folder; name another tokenizer (`byteweld list` shows "
@@ -388,7 +387,6 @@ def test_an_interrupt_is_one_line_and_exits_130(saved):
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        preexec_fn=allow_interrupts,
     )
     assert program.stdin is not None and program.stdout is not None
     program.stdin.write((b"low " * 250_000 + b"\n") * 9)  # more than is encoded at once
@@ -415,7 +413,6 @@ def test_an_interrupt_that_a_library_turned_into_another_error_exits_130(saved):
         "        os.kill(os.getpid(), signal.SIGINT)\n"
         "    except KeyboardInterrupt:\n"
         "        raise SystemError('the library is confused')\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from byteweld.cli import _command\n"
         "_command.call = broken\n"
         "sys.exit(byteweld.cli.main())\n"

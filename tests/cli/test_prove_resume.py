@@ -14,7 +14,6 @@ import pytest
 
 from byteweld import peers, proof
 from byteweld.cli import _output, _proof_checkpoint
-from tests.helpers.processes import allow_interrupts
 
 pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
 
@@ -77,7 +76,6 @@ def start(*arguments, program=PROGRAM):
         [sys.executable, "-c", program, *LINE, *POINT, *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        preexec_fn=allow_interrupts,
     )
 
 

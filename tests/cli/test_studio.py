@@ -18,7 +18,6 @@ from types import MappingProxyType
 import pytest
 
 import byteweld
-from tests.helpers.processes import allow_interrupts
 
 
 def start(
@@ -35,7 +34,6 @@ def start(
         text=True,
         cwd=folder,
         env=os.environ | {"PYTHONUNBUFFERED": "1"} | environment,
-        preexec_fn=allow_interrupts,
     )
     assert process.stdout is not None
     line = process.stdout.readline()

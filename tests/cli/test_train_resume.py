@@ -17,7 +17,6 @@ from pathlib import Path
 import pytest
 
 import byteweld
-from tests.helpers.processes import allow_interrupts
 
 pytest.importorskip("pyarrow", reason="a checkpoint stores counts as Parquet files")
 
@@ -48,7 +47,6 @@ def start(*arguments):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=os.environ | {"PYTHONUNBUFFERED": "1"},
-        preexec_fn=allow_interrupts,
     )
 
 

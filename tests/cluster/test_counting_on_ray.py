@@ -18,7 +18,6 @@ import pytest
 
 import byteweld
 from byteweld.errors import TaskError
-from tests.helpers.processes import allow_interrupts
 from tests.helpers.ray_clusters import (
     FaultyRunner,
     RayCluster,
@@ -261,7 +260,6 @@ def start(folder: Path, *arguments: str, **environment: str) -> subprocess.Popen
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | environment,
-        preexec_fn=allow_interrupts,
     )
 
 

@@ -19,7 +19,6 @@ import pytest
 import byteweld
 from byteweld import FetchError, Tokenizer, encodings, fetching
 from byteweld.known_encodings import FETCHABLE, PublicFile
-from tests.helpers.processes import allow_interrupts
 from tests.helpers.web import (
     Web,
     make_certificate,
@@ -560,12 +559,11 @@ fetching.fetch("tiny", overwrite=True)
 """
 
 
-def start(tiny, **options):
+def start(tiny):
     return subprocess.Popen(
         [sys.executable, "-c", CHILD, json.dumps(tiny)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        **options,
     )
 
 
@@ -588,7 +586,7 @@ def test_concurrent_fetches_all_succeed(tiny, web, data, target, tmp_path):
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_fetch_that_is_killed_leaves_nothing(number, tiny, web, data, target, tmp_path):
     web.answers[f"/{FILE}"] = stalling(data[:100], len(data))
-    child = start(tiny, preexec_fn=allow_interrupts)
+    child = start(tiny)
     end = time.monotonic() + 60
     while not web.seen and time.monotonic() < end:
         time.sleep(0.02)

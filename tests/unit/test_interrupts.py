@@ -7,8 +7,6 @@ import sys
 
 import pytest
 
-from tests.helpers.processes import allow_interrupts
-
 # Prints how long after the signal the work ended; a thread of the same process sends it.
 PROGRAM = """
 import os, signal, sys, threading, time
@@ -106,7 +104,6 @@ def seconds_until_heard(work: str, size: int, after: float = 0.1) -> float | Non
         text=True,
         timeout=120,
         check=True,
-        preexec_fn=allow_interrupts,
     )
     how, seconds = result.stdout.split()
     return float(seconds) if how == "heard" else None

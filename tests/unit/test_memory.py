@@ -16,7 +16,6 @@ import pytest
 import byteweld
 from byteweld import BudgetError, Counts, _memory
 from byteweld._memory import parse_memory
-from tests.helpers.processes import allow_interrupts
 
 # ---------------------------------------------------------------------- parsing
 
@@ -201,7 +200,6 @@ def test_no_files_are_left_when_counting_is_killed_or_interrupted(how, corpus, t
         [sys.executable, "-c", SCRIPT, corpus, "90MB", "2"],
         env=os.environ | {"TMPDIR": str(tmp_path)},
         stderr=subprocess.DEVNULL,
-        preexec_fn=allow_interrupts,
     )
     try:
         deadline = time.monotonic() + 60

@@ -19,7 +19,6 @@ from byteweld._memory import resident_bytes
 from byteweld._native import Documents
 from byteweld.corpus import Corpus, Reading, open_corpus
 from byteweld.errors import BudgetError, CorpusError
-from tests.helpers.processes import allow_interrupts
 
 TEXTS = [f"text {number}, " * (number % 5) + "é" * (number % 3) for number in range(1000)]
 TABLE = pa.table({"id": range(len(TEXTS)), "text": TEXTS})
@@ -555,6 +554,5 @@ def test_an_interrupt_ends_an_endless_stream(threads):
         text=True,
         env=environment,
         timeout=60,
-        preexec_fn=allow_interrupts,
     )
     assert done.stdout == "stopped\n", done.stderr
