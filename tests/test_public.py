@@ -184,12 +184,3 @@ def test_a_cached_property_has_no_example_since_doctest_does_not_see_it(name: st
     for kind in filter(inspect.isclass, vars(module).values()):
         for member, found in inspect.getmembers(kind, lambda m: isinstance(m, cached_property)):
             assert ">>>" not in (found.__doc__ or ""), f"{kind.__name__}.{member}: not run"
-
-
-@pytest.mark.parametrize("name", byteweld._MOVED)
-def test_a_deprecated_name_warns_and_still_works(name: str) -> None:
-    module, _, attribute = byteweld._MOVED[name].rpartition(".")
-    with pytest.warns(DeprecationWarning, match=rf"use {re.escape(byteweld._MOVED[name])}$"):
-        found = getattr(byteweld, name)
-    assert found is getattr(importlib.import_module(module), attribute)
-    assert name not in byteweld.__all__

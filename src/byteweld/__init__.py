@@ -126,31 +126,11 @@ _LAZY = {
     "vocab": ("AddedToken", "Replace", "Split", "Vocabulary"),
 }
 
-# Deprecated name -> its replacement.
-_MOVED = {
-    "Checkpoint": "byteweld.training.checkpoint.Checkpoint",
-    "Corpus": "byteweld.corpus.Corpus",
-    "Merge": "byteweld.vocab.Merge",
-    "Pruning": "byteweld.counts.Pruning",
-    "measure": "byteweld.evaluate",
-    "open_corpus": "byteweld.corpus.open_corpus",
-    "recognise": "byteweld.recognize",
-    "report_path": "byteweld.training.report_path",
-}
-
 
 def __getattr__(name: str) -> object:
-    """Import a public name or module when it is first used; warn about a deprecated one."""
+    """Import a public name or module when it is first used."""
     import importlib
 
-    if name in _MOVED:
-        import warnings
-
-        warnings.warn(
-            f"byteweld.{name} is deprecated; use {_MOVED[name]}", DeprecationWarning, stacklevel=2
-        )
-        module, _, attribute = _MOVED[name].rpartition(".")
-        return getattr(importlib.import_module(module), attribute)
     if name in _LAZY:
         return importlib.import_module(f"byteweld.{name}")
     for module, names in _LAZY.items():

@@ -98,14 +98,13 @@ def write_together(
 ) -> None:
     """Write files of one folder, all or none; those without content are removed.
 
-    The main file comes last. The files in `merged` may exist even without `overwrite`: their new
+    The main file comes last. Only the files in `merged` may exist without `overwrite`: their new
     content includes the old.
     """
     main = list(files)[-1]
     folder = main.parent
-    for path, data in files.items():
-        if data is not None:
-            check_replaceable(path, overwrite=overwrite or path in merged)
+    for path in files:
+        check_replaceable(path, overwrite=overwrite or path in merged)
     if not folder.is_dir():
         raise FileNotFoundError(
             f"{main} cannot be written: there is no folder {folder}; create it first"
@@ -116,9 +115,8 @@ def write_together(
         remove_stale(folder, [path.name for path in files])
         entries = []
         for path, data in files.items():
-            replaces = overwrite or path in merged or data is None
-            if data is not None:  # again: a save that finished meanwhile may have made it
-                check_replaceable(path, overwrite=replaces)
+            replaces = overwrite or path in merged
+            check_replaceable(path, overwrite=replaces)  # again: it may have appeared meanwhile
             temporary = None
             if data is not None:
                 temporary = Temporary(path, data, _mode_to_keep(path))

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from byteweld import formats
 from byteweld.errors import UnsupportedError
 from byteweld.formats._json import read_file
-from byteweld.formats._limits import find_pattern_obstacle
+from byteweld.formats._limits import NotHeldError, check_pattern
 from byteweld.formats.vocab_merges import find_files
 from byteweld.proof import is_failure
 from byteweld.vocab import Vocabulary
@@ -108,13 +108,14 @@ def open_peer(
         num_threads: of the thread pool of `tokenizers`; by default one per processor. `tiktoken`
             has no pool: each call runs on the caller's thread.
     """
-    obstacle = find_pattern_obstacle(vocab.pattern)
-    if obstacle is not None:
+    try:
+        check_pattern(vocab.pattern)
+    except NotHeldError as obstacle:
         raise UnsupportedError(
             f"the real tiktoken and tokenizers cannot run this vocabulary: {obstacle}. A "
             "file that has no pattern of its own, such as ck's export, can be loaded with another "
             "one, such as pattern='gpt2', to compare that"
-        )
+        ) from None
     reader = None if format is None else _READERS.get(format)
     chosen = library or reader or "tokenizers"
     module, version = _import(chosen), metadata.version(chosen)

@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 import byteweld
-from byteweld import FormatError, Tokenizer, Vocabulary
+from byteweld import FormatError, Tokenizer, Vocabulary, formats
 from byteweld._native import crc32c
-from byteweld.formats import bpe1, ck_binary
+from byteweld.formats import bpe1
 from tests.helpers.c_reader import (
     C_FLAGS,
     CPP_FLAGS,
@@ -535,7 +535,7 @@ def load_in_python(folder: Path, files: list[bytes]) -> Vocabulary | None:
     for name, data in zip(EXPORT_FILES, files, strict=True):
         (folder / name).write_bytes(data)
     try:
-        return ck_binary.load(folder)
+        return formats.load(folder, format="ck")
     except FormatError:
         return None
 

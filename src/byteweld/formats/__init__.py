@@ -1,9 +1,17 @@
 """Vocabulary <-> files: the table of formats, recognition by content, load() and save().
 
-Each format is one module, imported when it is used. It has the functions `recognize(path, head)`,
-`load(path, **options)`, `check(vocab)`, `save(vocab, path, overwrite=)` and, if it writes more than
-one file, `files(vocab, path)`. A format that may lose a pattern has `held(vocab)`. In a format that
-is only written, `load` says why. No format module imports another.
+Each format is one module, imported when it is used, with these functions:
+
+- `recognize(path, head)`: whether a path is of the format; `head` is the start of a file.
+- `load(path, **options)`: read it. In a format that is only written, this says why.
+- `check(vocab)`: raise NotHeldError, with the reason, if the format cannot hold a vocabulary.
+- `render(vocab, path, **options)`: the content of each file to write, the main file last; None for
+  a file to remove.
+- `files(vocab, path)`, if not only `path` is written: the files that `render` writes or removes,
+  the main file first, without those that may exist and are only added to.
+- `held(vocab)`, if the format loses a pattern: what `load` will return.
+
+What follows from them is here, once for all formats. No format module imports another.
 """
 
 from __future__ import annotations
@@ -14,10 +22,11 @@ from pathlib import Path
 from types import FunctionType
 from typing import Any, Final, NamedTuple
 
-from byteweld._saves import NO_FILES, read_together
-from byteweld.errors import FormatError, UnsupportedError, nearest
+from byteweld._saves import NO_FILES, read_together, write_folder, write_together
+from byteweld.errors import FormatError, UnsupportedError, VocabularyError, nearest
 from byteweld.formats._beside import config_path, sidecar_path
 from byteweld.formats._json import read_head
+from byteweld.formats._limits import NotHeldError
 from byteweld.vocab import Vocabulary
 
 HEAD_BYTES: Final = 1 << 16  # how much of a file `recognize` reads
@@ -27,6 +36,7 @@ class Format(NamedTuple):
     """What is known about a format before its module is imported."""
 
     module: str  # in this package
+    title: str  # what an error calls a file of this format
     suffixes: tuple[str, ...] = ()  # endings of file names that select the format when saving
     is_folder: bool = False  # several files in a folder
     is_json: bool = False  # a file of this format is a JSON object
@@ -41,16 +51,23 @@ _SETTINGS: Final = ("pattern", "special_tokens")
 
 # In the order in which `recognize` tries them: the most distinctive first.
 FORMATS: Final[dict[str, Format]] = {
-    "bpe1": Format("bpe1", (".bpe1",)),
-    "ck": Format("ck_binary", is_folder=True, is_json=True),
-    "bpetite": Format("bpetite", is_json=True),
+    "bpe1": Format("bpe1", "BPE1", (".bpe1",)),
+    "ck": Format("ck_binary", "ck's binary export", is_folder=True, is_json=True),
+    "bpetite": Format("bpetite", "a bpetite artifact", is_json=True),
     "huggingface": Format(
-        "hf_tokenizer_json", (".json",), is_json=True, holds=_PIPELINE | {"twin tokens"}
+        "hf_tokenizer_json",
+        "tokenizer.json",
+        (".json",),
+        is_json=True,
+        holds=_PIPELINE | {"twin tokens"},
     ),
-    "tekken": Format("tekken", ("tekken.json",), is_json=True),
-    "gpt2": Format("vocab_merges", is_folder=True, is_json=True, needs=_SETTINGS),
+    "tekken": Format("tekken", "tekken.json", ("tekken.json",), is_json=True),
+    "gpt2": Format(
+        "vocab_merges", "vocab.json and merges.txt", is_folder=True, is_json=True, needs=_SETTINGS
+    ),
     "tiktoken": Format(
         "tiktoken_ranks",
+        "a rank file",
         (".tiktoken",),
         needs=_SETTINGS,
         holds=frozenset(("empty token", "shared ids")),
@@ -72,7 +89,9 @@ Where the table has a name such as `*.json`, that name selects the format when s
 others, pass `format=`. `save` also writes `nanochat`, a folder with a pickle, which is never read.
 """
 # Written when asked for, and never read.
-EXPORTS: Final[dict[str, Format]] = {"nanochat": Format("nanochat", is_folder=True)}
+EXPORTS: Final[dict[str, Format]] = {
+    "nanochat": Format("nanochat", "nanochat's tokenizer folder", is_folder=True)
+}
 _WRITTEN: Final = FORMATS | EXPORTS
 
 
@@ -142,7 +161,10 @@ def load(path: str | os.PathLike[str], format: str | None = None, **options: obj
         name = _recognize(target) if format is None else format
         function = _module(name).load
         _check_options(function, options, name)
-        vocab: Vocabulary = function(target, **options)
+        try:
+            vocab: Vocabulary = function(target, **options)
+        except VocabularyError as error:
+            raise FormatError(str(error), path=target) from error
         return vocab
 
     return read_together(Path(path), _files_read, read)
@@ -165,9 +187,15 @@ def save(
     """
     name = _format_to_write(path, format)
     module = _module(name)
-    _check_options(module.save, options, name)
-    _check_extras(vocab, name)
-    module.save(vocab, Path(path), overwrite=overwrite, beside=beside, **options)
+    _check_options(module.render, options, name)
+    _check(vocab, name)
+    contents: dict[Path, Any] = module.render(vocab, Path(path), **options)
+    if is_folder(name):
+        named = {file.name: data for file, data in {**beside, **contents}.items()}
+        write_folder(next(reversed(contents)).parent, named, overwrite=overwrite)
+    else:
+        added_to = contents.keys() - files(vocab, path, name)
+        write_together({**beside, **contents}, overwrite=overwrite, merged=added_to)
 
 
 def check(vocab: Vocabulary, path: str | os.PathLike[str], format: str | None = None) -> None:
@@ -175,13 +203,11 @@ def check(vocab: Vocabulary, path: str | os.PathLike[str], format: str | None = 
 
     Whatever a recipe sets is checked even without merges, so this can be called before training.
     """
-    name = _format_to_write(path, format)
-    _check_extras(vocab, name)
-    _module(name).check(vocab)
+    _check(vocab, _format_to_write(path, format))
 
 
 def files(vocab: Vocabulary, path: str | os.PathLike[str], format: str | None = None) -> list[Path]:
-    """Return every file that `save` would write, sidecars included, the main file first."""
+    """Return every file that `save` would write, or remove as stale; the main file first."""
     module = _module(_format_to_write(path, format))
     return module.files(vocab, Path(path)) if hasattr(module, "files") else [Path(path)]
 
@@ -230,7 +256,7 @@ def _module(name: str) -> Any:
     return importlib.import_module(f"{__name__}.{_WRITTEN[name].module}")
 
 
-def _check_extras(vocab: Vocabulary, name: str) -> None:
+def _check(vocab: Vocabulary, name: str) -> None:
     missing = not_held(vocab, "", name)
     if missing:
         able = [other for other, format in FORMATS.items() if format.holds.issuperset(vocab.extras)]
@@ -238,6 +264,12 @@ def _check_extras(vocab: Vocabulary, name: str) -> None:
         raise UnsupportedError(
             f"the format {name!r} cannot hold what this vocabulary has: {', '.join(missing)}{hint}"
         )
+    try:
+        _module(name).check(vocab)
+    except NotHeldError as error:
+        raise UnsupportedError(
+            f"{_WRITTEN[name].title} cannot hold this vocabulary: {error}"
+        ) from error
 
 
 def _format_to_write(path: str | os.PathLike[str], format: str | None) -> str:
@@ -271,11 +303,8 @@ def _known_format(name: str, known: Collection[str]) -> str:
 
 def _check_options(function: FunctionType, options: Collection[str], format_name: str) -> None:
     """Reject options that a format does not have, instead of ignoring them."""
-    if not options:
-        return
     code = function.__code__  # `inspect` would be slow to import
-    keywords = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
-    known = [name for name in keywords if name not in ("overwrite", "beside")]
+    known = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
     for name in options:
         if name not in known:
             raise TypeError(

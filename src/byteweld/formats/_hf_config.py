@@ -56,7 +56,7 @@ def stale_files(main: Path, roles: Mapping[str, str | None], added: Collection[s
 
 
 def merge_roles(
-    path: Path, roles: Mapping[str, str | None], added: Collection[str], *, overwrite: bool
+    path: Path, roles: Mapping[str, str | None], added: Collection[str]
 ) -> bytes | None:
     """Return the content of a config with exactly these roles; None if it needs no change.
 
@@ -64,12 +64,6 @@ def merge_roles(
     """
     config = _read(path)
     changes = _changes(config, roles, added, path)
-    for key, value in changes.items():
-        if config[key] is not None and not overwrite:
-            raise FileExistsError(
-                f"{path} has the {key} {show(_text(config[key]))}, and the vocabulary has "
-                f"{show(value)}; pass overwrite=True (--force) to replace it"
-            )
     for key, role in _KEYS.items():
         if key not in config and role in roles:
             changes[key] = roles[role]

@@ -13,17 +13,12 @@ from typing import Final
 
 from byteweld.errors import FormatError, UnsupportedError
 from byteweld.formats._json import check_keys, read_list, read_object, require, show, unreadable
-from byteweld.formats._limits import find_pattern_obstacle
+from byteweld.formats._limits import NotHeldError, check_pattern
 from byteweld.patterns import PATTERNS, is_over_bytes
 
 BYTE_LEVEL_KEYS: Final = ("type", "add_prefix_space", "trim_offsets", "use_regex")
 
 _META: Final = re.compile(r"[\\.+*?()|\[\]{}^$]")
-
-
-def unsupported(obstacle: str) -> UnsupportedError:
-    """Return the error for a vocabulary that the format cannot represent."""
-    return UnsupportedError(f"tokenizer.json cannot hold this vocabulary: {obstacle}")
 
 
 def describe(part: object) -> str:
@@ -107,12 +102,10 @@ def _dialect_problem(pattern: str) -> str | None:
 
 def write_pattern(pattern: str) -> dict[str, object]:
     """Return a regular expression as the `pattern` of a step, unless Oniguruma would misread it."""
-    obstacle = find_pattern_obstacle(pattern)
-    if obstacle is not None:
-        raise unsupported(obstacle)
+    check_pattern(pattern)
     problem = _dialect_problem(pattern)
     if problem is not None:
-        raise unsupported(
+        raise NotHeldError(
             f"its pattern has {problem}, which Oniguruma and byteweld read differently"
         )
     return {"Regex": pattern}

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from byteweld._byte_letters import bytes_to_chars, chars_to_bytes
-from byteweld.formats._hf_fields import unsupported
 from byteweld.formats._hf_merging import split_in_two
 from byteweld.formats._hf_model import ASCII, added_bytes, find_added_problem, spelled_bytes
+from byteweld.formats._limits import NotHeldError
 from byteweld.vocab import AddedToken, Vocabulary
 
 
@@ -26,7 +26,7 @@ def write_keys(vocab: Vocabulary) -> dict[str, int]:
     for token in vocab.added_tokens:
         problem = _find_problem(token, vocab, keys, taken, is_made=token.id in made)
         if problem is not None:
-            raise unsupported(f"{'special' if token.special else 'added'} token {problem}")
+            raise NotHeldError(f"{'special' if token.special else 'added'} token {problem}")
         keys[token.text] = token.id
     return dict(sorted(keys.items(), key=lambda item: item[1]))
 
@@ -73,7 +73,9 @@ def _own_text(token: bytes, token_id: int) -> str:
     except UnicodeDecodeError:
         text = ""
     if not text or chars_to_bytes(text) is not None:
-        raise unsupported(f"token {token_id}, {token!r}, has the same bytes and letters as another")
+        raise NotHeldError(
+            f"token {token_id}, {token!r}, has the same bytes and letters as another"
+        )
     return text
 
 
@@ -97,15 +99,15 @@ def without_added(
 def spelling(vocab: Vocabulary) -> Callable[[bytes], str]:
     """Return the function that writes a token's bytes: as byte letters, or as ASCII text."""
     if vocab.ranking == "ranks" and vocab.alphabet != "bytes":
-        raise unsupported(f"it is ranked by id with the alphabet {vocab.alphabet!r}")
+        raise NotHeldError(f"it is ranked by id with the alphabet {vocab.alphabet!r}")
     if vocab.alphabet != "ascii":
         return bytes_to_chars
     for token_id, token in vocab.ordinary():
         if not spelled_bytes(token.decode("latin-1"), "ascii"):
-            raise unsupported(f"token {token_id}, {token!r}, is outside its ascii alphabet")
+            raise NotHeldError(f"token {token_id}, {token!r}, is outside its ascii alphabet")
     missing = sorted(c for c in ASCII if c.encode() not in vocab.ids)
     if missing:
-        raise unsupported(f"the character {missing[0]!r} of its ascii alphabet has no token")
+        raise NotHeldError(f"the character {missing[0]!r} of its ascii alphabet has no token")
     return bytes.decode
 
 

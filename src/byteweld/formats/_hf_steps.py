@@ -18,11 +18,11 @@ from byteweld.formats._hf_fields import (
     read_pattern,
     read_sequence,
     read_text,
-    unsupported,
     write_pattern,
     write_sequence,
 )
 from byteweld.formats._json import check_keys, show, unreadable
+from byteweld.formats._limits import NotHeldError
 from byteweld.patterns import GPT2
 from byteweld.vocab import Behavior, Split, Step, VocabAlphabet, Vocabulary
 
@@ -181,7 +181,7 @@ def write_pre_tokenizer(vocab: Vocabulary) -> dict[str, object] | None:
 
 def _write_split(step: Step) -> dict[str, object]:
     if not isinstance(step, Split):
-        raise unsupported(
+        raise NotHeldError(
             f"its step {step!r} is not where a ByteLevel can express it: once, at the end or "
             "before GPT-2's pattern"
         )

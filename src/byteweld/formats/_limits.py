@@ -4,46 +4,65 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from byteweld.errors import UnsupportedError
+from byteweld.errors import ByteweldError
 from byteweld.patterns import is_over_bytes, pattern_name
 from byteweld.vocab import Vocabulary
 
 
-def refuse(what: str, obstacle: str | None) -> None:
-    """Raise UnsupportedError if there is an obstacle to writing a vocabulary."""
-    if obstacle is not None:
-        raise UnsupportedError(f"{what} cannot hold this vocabulary: {obstacle}")
+class NotHeldError(ByteweldError):
+    """Why a format cannot hold a vocabulary; `formats` puts the name of the format before it."""
 
 
-def find_merge_list_obstacle(vocab: Vocabulary) -> str | None:
-    """Return why a vocabulary is more than a list of merges, or None."""
+def check_merge_list(vocab: Vocabulary) -> None:
+    """Raise unless merging by a list of merges is all that gives the ids of a pre-token."""
     if vocab.ranking != "merges":
-        return "it is ranked by id and has no merge list"
+        raise NotHeldError("it is ranked by id and has no merge list")
     if vocab.ignore_merges:
-        return "it has ignore_merges"
-    return None
+        raise NotHeldError("it has ignore_merges")
 
 
-def find_alphabet_obstacle(vocab: Vocabulary) -> str | None:
-    """Return why a vocabulary does not have every byte as a token, or None."""
+def check_alphabet(vocab: Vocabulary) -> None:
+    """Raise unless every byte is a token."""
     if vocab.alphabet != "bytes":
-        return f"its alphabet is {vocab.alphabet!r}, not 'bytes'"
-    return None
+        raise NotHeldError(f"its alphabet is {vocab.alphabet!r}, not 'bytes'")
 
 
-def find_pattern_obstacle(pattern: str | None) -> str | None:
-    """Return why no other library can run a pattern, or None."""
+def check_pattern(pattern: str | None) -> None:
+    """Raise if no other library can run a pattern."""
     if is_over_bytes(pattern):
-        return f"its pattern {pattern_name(pattern)!r} matches bytes, and other libraries cannot"
-    return None
+        raise NotHeldError(
+            f"its pattern {pattern_name(pattern)!r} matches bytes, and other libraries cannot"
+        )
 
 
-def find_byte_obstacle(vocab: Vocabulary, alphabet: Iterable[int], first_id: int) -> str | None:
-    """Return why the bytes of an alphabet do not have consecutive ids in order, or None."""
+def check_bytes(vocab: Vocabulary, alphabet: Iterable[int], first_id: int) -> int:
+    """Raise unless the bytes of an alphabet have consecutive ids in order; return the next id."""
+    token_id = first_id - 1
     for token_id, byte in enumerate(alphabet, first_id):
         if vocab.tokens.get(token_id) != bytes([byte]):
-            return f"byte 0x{byte:02X} has id {vocab.ids.get(bytes([byte]))}, not {token_id}"
-    return None
+            raise NotHeldError(
+                f"byte 0x{byte:02X} has id {vocab.ids.get(bytes([byte]))}, not {token_id}"
+            )
+    return token_id + 1
+
+
+def check_merged_ids(vocab: Vocabulary, first_byte_id: int, first_id: int) -> int:
+    """Raise unless each merge makes the next id, from earlier ones; return the id after them."""
+    for rank, (left, right, new) in enumerate(vocab.merge_ids):
+        if new != first_id + rank:
+            raise NotHeldError(f"merge {rank} makes id {new}, not {first_id + rank}")
+        if not (first_byte_id <= left < new and first_byte_id <= right < new):
+            raise NotHeldError(
+                f"merge {rank} makes id {new} from {left} and {right}, not from earlier ids"
+            )
+    return first_id + len(vocab.merge_ids)
+
+
+def check_no_more(vocab: Vocabulary, size: int) -> None:
+    """Raise if there are tokens after the first `size` ids, all of which exist."""
+    if len(vocab.tokens) != size:
+        extra = next(token_id for token_id in vocab.tokens if token_id >= size)
+        raise NotHeldError(f"token {extra}, {vocab.tokens[extra]!r}, is not made by a merge")
 
 
 def is_join(token: bytes, left: bytes, right: bytes) -> bool:

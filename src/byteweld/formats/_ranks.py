@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from byteweld.formats._json import show
-from byteweld.formats._limits import find_alphabet_obstacle
+from byteweld.formats._limits import NotHeldError, check_alphabet
 from byteweld.vocab import Merge, Vocabulary
 
 if TYPE_CHECKING:
@@ -55,16 +55,16 @@ def recover_merges(tokens: Mapping[int, bytes]) -> list[Merge] | None:
     return None if merges is None else [Merge(*merge) for merge in merges]
 
 
-def find_rank_obstacle(vocab: Vocabulary) -> str | None:
-    """Return why ranks cannot express a vocabulary, or None."""
-    obstacle = find_alphabet_obstacle(vocab)
-    if obstacle is not None or vocab.ranking == "ranks":
-        return obstacle
+def check_ranks(vocab: Vocabulary) -> None:
+    """Raise unless ranks can express a vocabulary."""
+    check_alphabet(vocab)
+    if vocab.ranking == "ranks":
+        return
     for rank, (merge, after) in enumerate(
         zip(vocab.merge_ids, vocab.merge_ids[1:], strict=False), start=1
     ):
         if after.new <= merge.new:
-            return (
+            raise NotHeldError(
                 f"merge {rank} makes id {after.new}, but the merge before it makes {merge.new}; "
                 "ranks merge in order of id"
             )
@@ -72,12 +72,11 @@ def find_rank_obstacle(vocab: Vocabulary) -> str | None:
     # occur. Then merging makes every token, and `ignore_merges` makes no difference.
     recovered = recover_merges(dict(vocab.ordinary()))
     if recovered is None:
-        return "some of its tokens cannot be made by merging in order of id"
+        raise NotHeldError("some of its tokens cannot be made by merging in order of id")
     if recovered != list(vocab.merge_ids):
         other = set(recovered).symmetric_difference(vocab.merge_ids)
         odd = min(other, key=lambda merge: merge.new)
-        return (
+        raise NotHeldError(
             f"merging in order of id makes token {odd.new}, {show(vocab.tokens[odd.new])}, "
             "from different parts than its merge list"
         )
-    return None

@@ -1,6 +1,6 @@
 """BPE1: a little-endian binary section of header, token records and merge records.
 
-`load` and `save` are the format's; `read` and `to_bytes` are for a section in memory, in an open
+`load` and `render` are the format's; `read` and `to_bytes` are for a section in memory, in an open
 file, or at an offset of a larger one. Version 2 adds a pattern, the fingerprint and a CRC-32C.
 
 Reading checks every byte, and uses memory in proportion to the section's size, whatever its counts
@@ -16,16 +16,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO, Final, Literal, NamedTuple
 
+from byteweld import formats
 from byteweld._files import read_part
-from byteweld._saves import NO_FILES, write_together
 from byteweld.errors import FormatError, PatternError, UnsupportedError, VocabularyError
 from byteweld.formats._json import MAX_FILE_BYTES, read_file
 from byteweld.formats._limits import (
-    find_alphabet_obstacle,
-    find_byte_obstacle,
-    find_merge_list_obstacle,
+    NotHeldError,
+    check_alphabet,
+    check_bytes,
+    check_merge_list,
     is_join,
-    refuse,
 )
 from byteweld.patterns import pattern_name
 from byteweld.vocab import ROLES, Merge, Vocabulary
@@ -433,37 +433,51 @@ def _find_merge_problem(
 
 
 def check(vocab: Vocabulary) -> None:
-    """Raise UnsupportedError for a vocabulary that the format cannot represent."""
-    refuse("BPE1", _find_obstacle(vocab))
-
-
-def save(
-    vocab: Vocabulary,
-    path: Path,
-    *,
-    overwrite: bool = False,
-    beside: Mapping[Path, bytes] = NO_FILES,
-    version: Version | None = None,
-) -> None:
-    """Write a section; raises UnsupportedError if BPE1 cannot represent the vocabulary.
-
-    `version` is as in `to_bytes`.
-    """
-    section = to_bytes(vocab, version=version)
-    write_together({**beside, path: section}, overwrite=overwrite)
+    """Raise NotHeldError for a vocabulary that the format cannot represent."""
+    check_merge_list(vocab)
+    check_alphabet(vocab)
+    if vocab.pattern == "":
+        raise NotHeldError("its pattern is empty, and a pattern of no bytes means none")
+    if set(vocab.special_tokens) != set(_SPECIAL_TEXTS.values()):
+        raise NotHeldError(
+            f"its special tokens are {_show(list(vocab.special_tokens))}, "
+            f"not exactly {', '.join(_SPECIAL_TEXTS.values())}"
+        )
+    for role, text in _SPECIAL_TEXTS.items():
+        if vocab.roles.get(role) != vocab.special_tokens[text]:
+            raise NotHeldError(
+                f"its role {role} is {vocab.roles.get(role)}, not the id of {text!r}"
+            )
+    check_bytes(vocab, range(256), 0)
+    if max(vocab.tokens) != len(vocab.tokens) - 1:
+        gap = next(i for i in range(len(vocab.tokens)) if i not in vocab.tokens)
+        raise NotHeldError(f"its ids have a gap at {gap}")
+    special_ids = set(vocab.special_tokens.values())
+    for rank, merge in enumerate(vocab.merge_ids):
+        shared = special_ids.intersection(merge)
+        if shared:
+            raise NotHeldError(f"merge {rank} uses id {min(shared)}, which is also a special token")
+    if any(len(token) >= 2**32 for token in vocab.tokens.values()):
+        raise NotHeldError("it has a token of 4 GiB or more")
 
 
 def to_bytes(vocab: Vocabulary, *, version: Version | None = None) -> bytes:
-    """Return the section that `save` writes.
+    """Return the section that is saved; UnsupportedError if BPE1 cannot represent the vocabulary.
 
     By default it has version 1, or version 2 if the vocabulary has a pattern, which version 1
     cannot hold.
     """
+    formats.check(vocab, "", "bpe1")
+    (section,) = render(vocab, Path(), version=version).values()
+    return section
+
+
+def render(vocab: Vocabulary, path: Path, *, version: Version | None = None) -> dict[Path, bytes]:
+    """Return the section to write."""
     if version is None:
         version = 1 if vocab.pattern is None else 2
     elif type(version) is not int or version not in (1, 2):
         raise ValueError(f"version is {version!r}; it must be 1, 2 or None")
-    check(vocab)
     if version == 1 and vocab.pattern is not None:
         raise UnsupportedError(
             f"BPE1 version 1 cannot hold this vocabulary: its pattern is {vocab.pattern!r}, but "
@@ -484,42 +498,4 @@ def to_bytes(vocab: Vocabulary, *, version: Version | None = None) -> bytes:
         from byteweld import _native  # as above
 
         section += _CHECKSUM.pack(_native.crc32c(section))
-    return section
-
-
-def _find_obstacle(vocab: Vocabulary) -> str | None:
-    """Return why BPE1 cannot represent a vocabulary, or None."""
-    obstacle = find_merge_list_obstacle(vocab) or find_alphabet_obstacle(vocab)
-    if obstacle is not None:
-        return obstacle
-    if vocab.extras:
-        return f"it has {', '.join(vocab.extras)}"
-    if vocab.pattern == "":
-        return "its pattern is empty, and a pattern of no bytes means none"
-    if set(vocab.special_tokens) != set(_SPECIAL_TEXTS.values()):
-        return (
-            f"its special tokens are {_show(list(vocab.special_tokens))}, "
-            f"not exactly {', '.join(_SPECIAL_TEXTS.values())}"
-        )
-    for role, text in _SPECIAL_TEXTS.items():
-        if vocab.roles.get(role) != vocab.special_tokens[text]:
-            return f"its role {role} is {vocab.roles.get(role)}, not the id of {text!r}"
-    return _find_layout_obstacle(vocab)
-
-
-def _find_layout_obstacle(vocab: Vocabulary) -> str | None:
-    """Check the ids: bytes 0..255, no gaps, and special tokens that no merge uses."""
-    obstacle = find_byte_obstacle(vocab, range(256), 0)
-    if obstacle is not None:
-        return obstacle
-    if max(vocab.tokens) != len(vocab.tokens) - 1:
-        gap = next(i for i in range(len(vocab.tokens)) if i not in vocab.tokens)
-        return f"its ids have a gap at {gap}"
-    special_ids = set(vocab.special_tokens.values())
-    for rank, merge in enumerate(vocab.merge_ids):
-        shared = special_ids.intersection(merge)
-        if shared:
-            return f"merge {rank} uses id {min(shared)}, which is also a special token"
-    if any(len(token) >= 2**32 for token in vocab.tokens.values()):
-        return "it has a token of 4 GiB or more"
-    return None
+    return {path: section}

@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import Final
 
 from byteweld import patterns
-from byteweld._saves import NO_FILES, write_together
-from byteweld.errors import FormatError, VocabularyError
+from byteweld.errors import FormatError
 from byteweld.formats._json import parse_object, read_file, require_exactly, show
 from byteweld.formats._limits import (
-    find_alphabet_obstacle,
-    find_byte_obstacle,
-    find_merge_list_obstacle,
-    is_join,
-    refuse,
+    NotHeldError,
+    check_alphabet,
+    check_bytes,
+    check_merge_list,
+    check_merged_ids,
+    check_no_more,
 )
 from byteweld.vocab import Merge, Vocabulary
 
@@ -64,16 +64,15 @@ def load(path: Path) -> Vocabulary:
         )
     _check_special_tokens(artifact["special_tokens"], special_id, path)
     tokens = _read_tokens(artifact["vocab"], special_id, path)
-    _check_tokens(tokens, merges, path)
-    try:
-        return Vocabulary(
-            tokens,
-            merges,
-            special_tokens={END_OF_TEXT: special_id},
-            pattern=patterns.GPT2,
-        )
-    except VocabularyError as error:
-        raise FormatError(str(error), path=path) from error
+    expected = {byte: bytes([byte]) for byte in range(256)} | {special_id: END_OF_TEXT.encode()}
+    for token_id, token in expected.items():
+        if tokens[token_id] != token:
+            raise FormatError(
+                f"vocab['{token_id}'] is {show(tokens[token_id])}; expected {token!r}", path=path
+            )
+    return Vocabulary(
+        tokens, merges, special_tokens={END_OF_TEXT: special_id}, pattern=patterns.GPT2
+    )
 
 
 def _check_head(artifact: Mapping[str, object], path: Path) -> None:
@@ -148,41 +147,32 @@ def _read_tokens(raw: object, special_id: int, path: Path) -> dict[int, bytes]:
     return tokens
 
 
-def _check_tokens(tokens: Mapping[int, bytes], merges: list[Merge], path: Path) -> None:
-    """Check the bytes of every id against what the id means."""
-    special_id = _FIRST_MERGE_ID + len(merges)
-    expected = {byte: bytes([byte]) for byte in range(256)} | {special_id: END_OF_TEXT.encode()}
-    for token_id, token in expected.items():
-        if tokens[token_id] != token:
-            raise FormatError(
-                f"vocab['{token_id}'] is {show(tokens[token_id])}; expected {token!r}", path=path
-            )
-    for rank, (left, right, new) in enumerate(merges):
-        if not is_join(tokens[new], tokens[left], tokens[right]):
-            raise FormatError(
-                f"vocab['{new}'] is {show(tokens[new])}, but merges[{rank}] makes it from "
-                f"{show(tokens[left])} and {show(tokens[right])}",
-                path=path,
-            )
-
-
 # ---------------------------------------------------------------------- writing
 
 
 def check(vocab: Vocabulary) -> None:
-    """Raise UnsupportedError for a vocabulary that the format cannot represent."""
-    refuse("a bpetite artifact", _find_obstacle(vocab))
+    """Raise NotHeldError for a vocabulary that schema v1 cannot represent."""
+    check_merge_list(vocab)
+    check_alphabet(vocab)
+    if vocab.pattern != patterns.GPT2:
+        raise NotHeldError(f"its pattern is {vocab.pattern!r}, not GPT-2's")
+    if vocab.roles:
+        raise NotHeldError(f"it has the roles {dict(vocab.roles)}")
+    if list(vocab.special_tokens) != [END_OF_TEXT]:
+        raise NotHeldError(
+            f"its special tokens are {show(list(vocab.special_tokens))}, not only {END_OF_TEXT!r}"
+        )
+    special_id = check_merged_ids(vocab, 0, check_bytes(vocab, range(256), 0))
+    found = vocab.special_tokens[END_OF_TEXT]
+    if found != special_id:
+        raise NotHeldError(
+            f"{END_OF_TEXT!r} has id {found}, not {special_id}, the first after the merges"
+        )
+    check_no_more(vocab, special_id + 1)
 
 
-def save(
-    vocab: Vocabulary,
-    path: Path,
-    *,
-    overwrite: bool = False,
-    beside: Mapping[Path, bytes] = NO_FILES,
-) -> None:
-    """Write an artifact; raises UnsupportedError if schema v1 cannot represent the vocabulary."""
-    check(vocab)
+def render(vocab: Vocabulary, path: Path) -> dict[Path, bytes]:
+    """Return the artifact to write."""
     special_id = vocab.special_tokens[END_OF_TEXT]
     artifact = {
         "mergeable_vocab_size": special_id,
@@ -192,41 +182,4 @@ def save(
         "special_tokens": {END_OF_TEXT: special_id},
         "vocab": {str(token_id): list(token) for token_id, token in vocab.tokens.items()},
     }
-    text = json.dumps(artifact, sort_keys=True, separators=(",", ":"))
-    write_together({**beside, path: text.encode("ascii")}, overwrite=overwrite)
-
-
-def _find_obstacle(vocab: Vocabulary) -> str | None:
-    """Return why schema v1 cannot represent a vocabulary, or None."""
-    obstacle = find_merge_list_obstacle(vocab) or find_alphabet_obstacle(vocab)
-    if obstacle is not None:
-        return obstacle
-    if vocab.pattern != patterns.GPT2:
-        return f"its pattern is {vocab.pattern!r}, not GPT-2's"
-    if vocab.roles:
-        return f"it has the roles {dict(vocab.roles)}"
-    if list(vocab.special_tokens) != [END_OF_TEXT]:
-        return (
-            f"its special tokens are {show(list(vocab.special_tokens))}, not only {END_OF_TEXT!r}"
-        )
-    return _find_layout_obstacle(vocab)
-
-
-def _find_layout_obstacle(vocab: Vocabulary) -> str | None:
-    """Check the ids: bytes 0..255, the merges in order, the special token, and no others."""
-    obstacle = find_byte_obstacle(vocab, range(256), 0)
-    if obstacle is not None:
-        return obstacle
-    for rank, (left, right, new) in enumerate(vocab.merge_ids):
-        if new != _FIRST_MERGE_ID + rank:
-            return f"merge {rank} makes id {new}, not {_FIRST_MERGE_ID + rank}"
-        if left >= new or right >= new:
-            return f"merge {rank} makes id {new} from {left} and {right}, not from earlier ids"
-    special_id = _FIRST_MERGE_ID + len(vocab.merge_ids)
-    if vocab.special_tokens[END_OF_TEXT] != special_id:
-        found = vocab.special_tokens[END_OF_TEXT]
-        return f"{END_OF_TEXT!r} has id {found}, not {special_id}, the first after the merges"
-    if len(vocab.tokens) != special_id + 1:
-        extra = next(i for i in vocab.tokens if i > special_id)
-        return f"token {extra}, {show(vocab.tokens[extra])}, is not made by a merge"
-    return None
+    return {path: json.dumps(artifact, sort_keys=True, separators=(",", ":")).encode("ascii")}

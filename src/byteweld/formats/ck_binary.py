@@ -15,14 +15,15 @@ from typing import Final, Literal, NamedTuple, NoReturn
 from byteweld import patterns
 from byteweld._byte_letters import BYTE_TO_CHAR, CK_BYTE_TO_CHAR
 from byteweld._files import read_regular, read_start
-from byteweld._saves import NO_FILES, write_folder
-from byteweld.errors import FormatError, VocabularyError
+from byteweld.errors import FormatError
 from byteweld.formats._json import MAX_FILE_BYTES, parse_object, require_exactly, show
 from byteweld.formats._limits import (
-    find_byte_obstacle,
-    find_merge_list_obstacle,
+    NotHeldError,
+    check_bytes,
+    check_merge_list,
+    check_merged_ids,
+    check_no_more,
     is_join,
-    refuse,
 )
 from byteweld.formats._sidecar import UNSET, Unset
 from byteweld.vocab import ASCII_BYTES, Merge, VocabAlphabet, Vocabulary
@@ -120,17 +121,14 @@ def load_with_map(path: Path, *, pattern: str | Unset | None = UNSET) -> tuple[V
     tokens |= _read_alphabet(texts, meta, byte_map)
     tokens |= _read_merged_tokens(texts, meta, byte_map)
     merge_ids = _check_merges(merges, tokens, meta, path / FILES["merges"])
-    try:
-        vocab = Vocabulary(
-            tokens,
-            merge_ids,
-            special_tokens=special_tokens,
-            pattern=_pattern_of(meta.alphabet) if isinstance(pattern, Unset) else pattern,
-            roles=_ROLES,
-            alphabet=meta.alphabet,
-        )
-    except VocabularyError as error:
-        raise FormatError(str(error), path=path) from error
+    vocab = Vocabulary(
+        tokens,
+        merge_ids,
+        special_tokens=special_tokens,
+        pattern=_pattern_of(meta.alphabet) if isinstance(pattern, Unset) else pattern,
+        roles=_ROLES,
+        alphabet=meta.alphabet,
+    )
     return vocab, byte_map
 
 
@@ -353,8 +351,37 @@ def _check_merges(
 
 
 def check(vocab: Vocabulary) -> None:
-    """Raise UnsupportedError for a vocabulary that the format cannot represent."""
-    refuse("ck's binary export", _find_obstacle(vocab))
+    """Raise NotHeldError for a vocabulary that the export cannot represent.
+
+    Its pattern is lost, and may only be one of a few: ck's runtime, and `load`, split text in the
+    runtime's own way (`held`).
+    """
+    check_merge_list(vocab)
+    known = _PATTERNS if vocab.alphabet == "bytes" else [None]
+    if vocab.pattern not in known:
+        names = ", ".join(repr(patterns.pattern_name(pattern)) for pattern in known)
+        raise NotHeldError(
+            f"its pattern is {vocab.pattern!r}; the export has no field for one, and for the "
+            f"alphabet {vocab.alphabet!r} it may only be {names}"
+        )
+    for token_id, text in enumerate(BUILT_IN):
+        if vocab.special_tokens.get(text) != token_id:
+            found = vocab.special_tokens.get(text)
+            raise NotHeldError(f"its special token {text!r} has id {found}, not {token_id}")
+    if dict(vocab.roles) != _ROLES:
+        raise NotHeldError(f"its roles are {dict(vocab.roles)}, not {_ROLES}")
+    for index, (text, token_id) in enumerate(vocab.special_tokens.items()):
+        if "\0" in text:
+            raise NotHeldError(f"its special token {show(text)} has a NUL, which ends a string")
+        if token_id != index:
+            raise NotHeldError(f"its special token {show(text)} has id {token_id}, not {index}")
+    first_byte_id = len(vocab.special_tokens)
+    alphabet = bytes(range(256)) if vocab.alphabet == "bytes" else ASCII_BYTES
+    first_merge_id = check_bytes(vocab, alphabet, first_byte_id)
+    check_no_more(vocab, check_merged_ids(vocab, first_byte_id, first_merge_id))
+    # A letter has at most two bytes of UTF-8; the offsets are int32.
+    if sum(2 * len(token) + 1 for token in vocab.tokens.values()) > _INT32_MAX:
+        raise NotHeldError(f"its strings may exceed {_INT32_MAX} bytes, the largest offset")
 
 
 def held(vocab: Vocabulary) -> Vocabulary:
@@ -366,7 +393,7 @@ def held(vocab: Vocabulary) -> Vocabulary:
 
 
 def files(vocab: Vocabulary, path: Path) -> list[Path]:
-    """Return the files that `save` writes."""
+    """Return the four files of an export."""
     return files_in(path)
 
 
@@ -375,78 +402,13 @@ def files_in(folder: Path) -> list[Path]:
     return [folder / name for name in (META, *FILES.values())]
 
 
-def save(
-    vocab: Vocabulary,
-    path: Path,
-    *,
-    overwrite: bool = False,
-    beside: Mapping[Path, bytes] = NO_FILES,
-    max_piece_bytes: int = 0,
-) -> None:
-    """Write an export into the folder `path`, which is created if missing.
+def render(vocab: Vocabulary, path: Path, *, max_piece_bytes: int = 0) -> dict[Path, bytes]:
+    """Return the four files to write into the folder `path`.
 
-    The pattern is lost: ck's runtime, and `load`, split text in the runtime's own way (`held`).
     `max_piece_bytes` is recorded for readers: ck's limit on a token's bytes in letters, 0 for none.
     """
     if type(max_piece_bytes) is not int or not 0 <= max_piece_bytes <= _INT32_MAX:
         raise ValueError(f"max_piece_bytes is {max_piece_bytes!r}; it must be in 0..{_INT32_MAX}")
-    check(vocab)
-    files = {file.name: data for file, data in beside.items()} | _render(vocab, max_piece_bytes)
-    write_folder(path, files, overwrite=overwrite)
-
-
-def _find_obstacle(vocab: Vocabulary) -> str | None:
-    """Return why the export cannot represent a vocabulary, or None."""
-    obstacle = find_merge_list_obstacle(vocab)
-    if obstacle is not None:
-        return obstacle
-    known = _PATTERNS if vocab.alphabet == "bytes" else [None]
-    if vocab.pattern not in known:
-        names = ", ".join(repr(patterns.pattern_name(pattern)) for pattern in known)
-        return (
-            f"its pattern is {vocab.pattern!r}; the export has no field for one, and for the "
-            f"alphabet {vocab.alphabet!r} it may only be {names}"
-        )
-    for token_id, text in enumerate(BUILT_IN):
-        if vocab.special_tokens.get(text) != token_id:
-            found = vocab.special_tokens.get(text)
-            return f"its special token {text!r} has id {found}, not {token_id}"
-    if dict(vocab.roles) != _ROLES:
-        return f"its roles are {dict(vocab.roles)}, not {_ROLES}"
-    for text in vocab.special_tokens:
-        if "\0" in text:
-            return f"its special token {show(text)} has a NUL, which ends a string"
-    return _find_layout_obstacle(vocab)
-
-
-def _find_layout_obstacle(vocab: Vocabulary) -> str | None:
-    """Check the ids: special tokens, then bytes in order, then merges in order, and no others."""
-    for index, (text, token_id) in enumerate(vocab.special_tokens.items()):
-        if token_id != index:
-            return f"its special token {show(text)} has id {token_id}, not {index}"
-    first_byte_id = len(vocab.special_tokens)
-    alphabet = bytes(range(256)) if vocab.alphabet == "bytes" else ASCII_BYTES
-    obstacle = find_byte_obstacle(vocab, alphabet, first_byte_id)
-    if obstacle is not None:
-        return obstacle
-    first_merge_id = first_byte_id + len(alphabet)
-    for rank, (left, right, new) in enumerate(vocab.merge_ids):
-        if new != first_merge_id + rank:
-            return f"merge {rank} makes id {new}, not {first_merge_id + rank}"
-        if not (first_byte_id <= left < new and first_byte_id <= right < new):
-            return f"merge {rank} makes id {new} from {left} and {right}, not from earlier ids"
-    if len(vocab.tokens) != first_merge_id + len(vocab.merge_ids):
-        last = first_merge_id + len(vocab.merge_ids) - 1
-        extra = next(i for i in vocab.tokens if i > last)
-        return f"token {extra}, {show(vocab.tokens[extra])}, is not made by a merge"
-    # A letter has at most two bytes of UTF-8; the offsets are int32.
-    if sum(2 * len(token) + 1 for token in vocab.tokens.values()) > _INT32_MAX:
-        return f"its strings may exceed {_INT32_MAX} bytes, the largest offset"
-    return None
-
-
-def _render(vocab: Vocabulary, max_piece_bytes: int) -> dict[str, bytes]:
-    """Return the contents of the four files by name, in the order of writing: the JSON last."""
     letters = CK_BYTE_TO_CHAR if vocab.alphabet == "bytes" else {}
     num_special = len(vocab.special_tokens)
     texts = [
@@ -468,8 +430,8 @@ def _render(vocab: Vocabulary, max_piece_bytes: int) -> dict[str, bytes]:
         **FILES,
     }
     return {
-        FILES["offsets"]: struct.pack(f"<{len(offsets)}i", *offsets),
-        FILES["strings"]: b"".join(text + b"\0" for text in texts),
-        FILES["merges"]: b"".join(struct.pack("<3i", *merge) for merge in vocab.merge_ids),
-        META: (json.dumps(meta, indent=2) + "\n").encode("ascii"),
+        path / FILES["offsets"]: struct.pack(f"<{len(offsets)}i", *offsets),
+        path / FILES["strings"]: b"".join(text + b"\0" for text in texts),
+        path / FILES["merges"]: b"".join(struct.pack("<3i", *merge) for merge in vocab.merge_ids),
+        path / META: (json.dumps(meta, indent=2) + "\n").encode("ascii"),
     }

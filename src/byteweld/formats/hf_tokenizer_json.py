@@ -16,8 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from byteweld._saves import NO_FILES, write_together
-from byteweld.errors import ByteweldError, FormatError, VocabularyError
+from byteweld.errors import ByteweldError, FormatError
 from byteweld.formats import _sidecar
 from byteweld.formats._beside import config_path, sidecar_path
 from byteweld.formats._hf_config import has_conflict, merge_roles, read_roles, stale_files
@@ -147,18 +146,15 @@ def _load(
     config = config_path(path)
     roles = inferred if config is None else _declared_roles(config, inferred, known, ids, alphabet)
     beside = _sidecar.read(sidecar_path(path), data)
-    try:
-        vocab = make(
-            added_tokens=added_tokens,
-            steps=steps,
-            normalizer=normalizer,
-            template=template,
-            roles=roles if beside is None else beside.roles,
-            alphabet=alphabet,
-            ignore_merges=model.ignore_merges,
-        )
-    except VocabularyError as error:
-        raise FormatError(str(error), path=path) from error
+    vocab = make(
+        added_tokens=added_tokens,
+        steps=steps,
+        normalizer=normalizer,
+        template=template,
+        roles=roles if beside is None else beside.roles,
+        alphabet=alphabet,
+        ignore_merges=model.ignore_merges,
+    )
     if beside is not None:
         _check_sidecar(beside, vocab, inferred.get("unk"), sidecar_path(path))
     return vocab
@@ -246,14 +242,14 @@ def _check_sidecar(
 
 
 def check(vocab: Vocabulary) -> None:
-    """Raise UnsupportedError for a vocabulary that the file cannot represent."""
+    """Raise NotHeldError for a vocabulary that the file cannot represent."""
     _write_parts(vocab)
 
 
 def files(vocab: Vocabulary, path: Path) -> list[Path]:
-    """Return the files that `save` writes, and the stale ones that it removes.
+    """Return the files to write, and the stale ones to remove.
 
-    An existing tokenizer_config.json is listed only if `save` would have to replace a token in it.
+    An existing tokenizer_config.json is listed only if a token in it must be replaced.
     """
     parts = _write_parts(vocab)
     config = _config_path(vocab, path)
@@ -266,35 +262,23 @@ def files(vocab: Vocabulary, path: Path) -> list[Path]:
     return changed
 
 
-def save(
-    vocab: Vocabulary,
-    path: Path,
-    *,
-    overwrite: bool = False,
-    beside: Mapping[Path, bytes] = NO_FILES,
-) -> None:
-    """Write a tokenizer.json, and its roles beside it.
+def render(vocab: Vocabulary, path: Path) -> dict[Path, bytes | None]:
+    """Return the file to write, what goes beside it, and None for stale files.
 
-    For a file named tokenizer.json, they go to tokenizer_config.json. For any other, they go to a
+    For a file named tokenizer.json, roles go to tokenizer_config.json. For any other, they go to a
     sidecar, unless they can be inferred from the file.
     """
     parts = _write_parts(vocab)
     data = _render(parts, write_merges(vocab))
     config = _config_path(vocab, path)
-    contents: dict[Path, bytes | None] = {**beside}
-    for file in _stale_files(vocab, parts, path):
-        contents[file] = None
+    contents: dict[Path, bytes | None] = dict.fromkeys(_stale_files(vocab, parts, path))
     if config is not None:
-        merged = merge_roles(config, parts.roles, _added_texts(vocab), overwrite=overwrite)
+        merged = merge_roles(config, parts.roles, _added_texts(vocab))
         if merged is not None:
             contents[config] = merged
     elif dict(vocab.roles) != parts.inferred:
         contents[sidecar_path(path)] = _sidecar.render(vocab, data)
-    for file, content in contents.items():
-        if content is None and not overwrite:
-            raise FileExistsError(f"{file} exists; pass overwrite=True (--force) to remove it")
-    may_exist = [] if config is None else [config]
-    write_together({**contents, path: data}, overwrite=overwrite, merged=may_exist)
+    return contents | {path: data}
 
 
 def _config_path(vocab: Vocabulary, path: Path) -> Path | None:

@@ -9,14 +9,12 @@ from __future__ import annotations
 import importlib.util
 import io
 import pickle
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from byteweld._saves import NO_FILES, write_folder
 from byteweld.errors import UnsupportedError
-from byteweld.formats._limits import find_pattern_obstacle, refuse
-from byteweld.formats._ranks import find_rank_obstacle
+from byteweld.formats._limits import NotHeldError, check_pattern
+from byteweld.formats._ranks import check_ranks
 from byteweld.vocab import Vocabulary
 
 _PICKLE: Final = "tokenizer.pkl"
@@ -46,11 +44,13 @@ def load(path: Path) -> NoReturn:
 
 
 def check(vocab: Vocabulary) -> None:
-    """Raise UnsupportedError for a vocabulary that nanochat cannot use, ImportError if need be."""
-    obstacle = find_rank_obstacle(vocab) or find_pattern_obstacle(vocab.pattern)
-    if obstacle is None and _BOS not in vocab.special_tokens:
-        obstacle = f"it has no special token {_BOS!r}, with which nanochat starts every document"
-    refuse("nanochat's tokenizer folder", obstacle)
+    """Raise NotHeldError for a vocabulary that nanochat cannot use, ImportError if need be."""
+    check_ranks(vocab)
+    check_pattern(vocab.pattern)
+    if _BOS not in vocab.special_tokens:
+        raise NotHeldError(
+            f"it has no special token {_BOS!r}, with which nanochat starts every document"
+        )
     _tiktoken()
 
 
@@ -59,20 +59,10 @@ def files(vocab: Vocabulary, path: Path) -> list[Path]:
     return [path / _PICKLE, path / _BYTES] if _has_torch() else [path / _PICKLE]
 
 
-def save(
-    vocab: Vocabulary,
-    path: Path,
-    *,
-    overwrite: bool = False,
-    beside: Mapping[Path, bytes] = NO_FILES,
-) -> None:
-    """Write tokenizer.pkl and, if torch is installed, token_bytes.pt into a folder."""
-    check(vocab)
-    contents = {file.name: data for file, data in beside.items()}
-    if _has_torch():
-        contents[_BYTES] = _token_bytes(vocab)
-    contents[_PICKLE] = _pickled(vocab)
-    write_folder(path, contents, overwrite=overwrite)
+def render(vocab: Vocabulary, path: Path) -> dict[Path, bytes]:
+    """Return tokenizer.pkl and, if torch is installed, token_bytes.pt, to write into a folder."""
+    contents = {path / _BYTES: _token_bytes(vocab)} if _has_torch() else {}
+    return contents | {path / _PICKLE: _pickled(vocab)}
 
 
 def _pickled(vocab: Vocabulary) -> bytes:

@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from byteweld._saves import NO_FILES, write_together
-from byteweld.errors import FormatError, VocabularyError
+from byteweld.errors import FormatError
 from byteweld.formats._json import (
     check_keys,
     parse_object,
@@ -24,8 +23,8 @@ from byteweld.formats._json import (
     require,
     show,
 )
-from byteweld.formats._limits import find_pattern_obstacle, refuse
-from byteweld.formats._ranks import find_rank_obstacle, from_base64, recover_merges, to_base64
+from byteweld.formats._limits import NotHeldError, check_pattern
+from byteweld.formats._ranks import check_ranks, from_base64, recover_merges, to_base64
 from byteweld.vocab import MAX_ID, Split, Vocabulary
 
 # Files after v7 must list their special tokens, according to mistral-common 1.13.
@@ -80,17 +79,14 @@ def load(path: Path) -> Vocabulary:
     special_tokens = {text: token_id for token_id, text in enumerate(specials)}
     tokens = {num_specials + rank: token for rank, token in enumerate(ranks)}
     merges = recover_merges(tokens)
-    try:
-        return Vocabulary(
-            tokens | {token_id: text.encode() for text, token_id in special_tokens.items()},
-            merges or (),
-            special_tokens=special_tokens,
-            steps=[Split(_read_pattern(config, path))],
-            roles=_infer_roles(special_tokens),
-            ranking="ranks" if merges is None else "merges",
-        )
-    except VocabularyError as error:
-        raise FormatError(str(error), path=path) from error
+    return Vocabulary(
+        tokens | {token_id: text.encode() for text, token_id in special_tokens.items()},
+        merges or (),
+        special_tokens=special_tokens,
+        steps=[Split(_read_pattern(config, path))],
+        roles=_infer_roles(special_tokens),
+        ranking="ranks" if merges is None else "merges",
+    )
 
 
 def _read_size(config: Mapping[str, object], key: str, path: Path) -> int:
@@ -198,19 +194,34 @@ def _infer_roles(special_tokens: Mapping[str, int]) -> dict[str, int]:
 
 
 def check(vocab: Vocabulary) -> None:
-    """Raise UnsupportedError for a vocabulary that the format cannot represent."""
-    refuse("tekken.json", _find_obstacle(vocab))
+    """Raise NotHeldError for a vocabulary that the format cannot represent.
+
+    The ids must be in its order: special tokens, bytes, other tokens.
+    """
+    if vocab.pattern is None:
+        raise NotHeldError("it has no pattern")
+    check_pattern(vocab.pattern)
+    num_specials = len(vocab.special_tokens)
+    if list(vocab.special_tokens.values()) != list(range(num_specials)):
+        raise NotHeldError("its special tokens do not have the first ids")
+    for expected, (token_id, token) in enumerate(vocab.ordinary(), start=num_specials):
+        if token_id != expected:
+            raise NotHeldError(f"its ids have a gap before {token_id}")
+        byte = expected - num_specials
+        if byte < 256 and token != bytes([byte]):
+            raise NotHeldError(
+                f"token {token_id} is {token!r}; after the special tokens come the 256 bytes"
+            )
+    if dict(vocab.roles) != _infer_roles(vocab.special_tokens):
+        names = ", ".join(f"{role} {text}" for role, text in _ROLES.items())
+        raise NotHeldError(
+            f"its roles are {dict(vocab.roles)}; in tekken they follow from names ({names})"
+        )
+    check_ranks(vocab)
 
 
-def save(
-    vocab: Vocabulary,
-    path: Path,
-    *,
-    overwrite: bool = False,
-    beside: Mapping[Path, bytes] = NO_FILES,
-) -> None:
-    """Write a tekken.json; the ids must be in its order: special tokens, bytes, other tokens."""
-    check(vocab)
+def render(vocab: Vocabulary, path: Path) -> dict[Path, bytes]:
+    """Return the file to write."""
     tokens = [token for _, token in vocab.ordinary()]
     config = {
         "pattern": vocab.pattern,
@@ -230,8 +241,7 @@ def save(
     quote = json.JSONEncoder(ensure_ascii=False).encode
     lines = ",\n".join(f"    {quote(entry)}" for entry in entries)
     head = f'{{\n  "config": {quote(config)},\n  "special_tokens": {quote(specials)},\n'
-    data = f'{head}  "vocab": [\n{lines}\n  ]\n}}\n'.encode()
-    write_together({**beside, path: data}, overwrite=overwrite)
+    return {path: f'{head}  "vocab": [\n{lines}\n  ]\n}}\n'.encode()}
 
 
 def _text(token: bytes) -> str | None:
@@ -239,25 +249,3 @@ def _text(token: bytes) -> str | None:
         return token.decode()
     except UnicodeDecodeError:
         return None
-
-
-def _find_obstacle(vocab: Vocabulary) -> str | None:
-    """Return why a tekken.json cannot represent a vocabulary, or None."""
-    if vocab.pattern is None:
-        return "it has no pattern"
-    obstacle = find_pattern_obstacle(vocab.pattern)
-    if obstacle is not None:
-        return obstacle
-    num_specials = len(vocab.special_tokens)
-    if list(vocab.special_tokens.values()) != list(range(num_specials)):
-        return "its special tokens do not have the first ids"
-    for expected, (token_id, token) in enumerate(vocab.ordinary(), start=num_specials):
-        if token_id != expected:
-            return f"its ids have a gap before {token_id}"
-        byte = expected - num_specials
-        if byte < 256 and token != bytes([byte]):
-            return f"token {token_id} is {token!r}; after the special tokens come the 256 bytes"
-    if dict(vocab.roles) != _infer_roles(vocab.special_tokens):
-        names = ", ".join(f"{role} {text}" for role, text in _ROLES.items())
-        return f"its roles are {dict(vocab.roles)}; in tekken they follow from names ({names})"
-    return find_rank_obstacle(vocab)

@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from byteweld._files import sha256
-from byteweld._saves import NO_FILES, write_together
 from byteweld.errors import FormatError, UnsupportedError, VocabularyError
 from byteweld.formats import _sidecar
 from byteweld.formats._beside import sidecar_path
 from byteweld.formats._json import read_file, show
-from byteweld.formats._limits import refuse
 from byteweld.formats._ranks import (
-    find_rank_obstacle,
+    check_ranks,
     from_base64,
     read_ranks,
     recover_merges,
@@ -98,17 +96,14 @@ def load(
                 "which only a vocabulary with a merge list can have"
             )
         tokens.setdefault(token_id, text.encode())  # the first text of a shared id
-    try:
-        return Vocabulary(
-            tokens,
-            merges or (),
-            special_tokens=known.special_tokens,
-            pattern=known.pattern,
-            roles=known.roles,
-            ranking="ranks" if merges is None else "merges",
-        )
-    except VocabularyError as error:
-        raise FormatError(str(error), path=path) from error
+    return Vocabulary(
+        tokens,
+        merges or (),
+        special_tokens=known.special_tokens,
+        pattern=known.pattern,
+        roles=known.roles,
+        ranking="ranks" if merges is None else "merges",
+    )
 
 
 def _load_table(ranks: Table, known: _sidecar.Sidecar) -> Vocabulary | None:
@@ -179,24 +174,16 @@ def _check_bytes(tokens: Mapping[int, bytes], path: Path) -> None:
 
 
 def check(vocab: Vocabulary) -> None:
-    """Raise UnsupportedError for a vocabulary that the format cannot represent."""
-    refuse("a rank file", find_rank_obstacle(vocab))
+    """Raise NotHeldError for a vocabulary that ranks cannot express."""
+    check_ranks(vocab)
 
 
 def files(vocab: Vocabulary, path: Path) -> list[Path]:
-    """Return the files that `save` writes."""
+    """Return the files to write."""
     return [path, sidecar_path(path)]
 
 
-def save(
-    vocab: Vocabulary,
-    path: Path,
-    *,
-    overwrite: bool = False,
-    beside: Mapping[Path, bytes] = NO_FILES,
-) -> None:
-    """Write the ranks, and a sidecar with pattern, special tokens and roles."""
-    check(vocab)
+def render(vocab: Vocabulary, path: Path) -> dict[Path, bytes]:
+    """Return the ranks, and a sidecar with pattern, special tokens and roles."""
     data = b"".join(to_base64(token) + b" %d\n" % rank for rank, token in vocab.ordinary())
-    sidecar = {sidecar_path(path): _sidecar.render(vocab, data)}
-    write_together({**beside, **sidecar, path: data}, overwrite=overwrite)
+    return {sidecar_path(path): _sidecar.render(vocab, data), path: data}

@@ -13,18 +13,16 @@ from pathlib import Path
 from typing import Final
 
 from byteweld._byte_letters import bytes_to_chars, chars_to_bytes
-from byteweld._saves import NO_FILES, write_folder
-from byteweld.errors import FormatError, UnsupportedError, VocabularyError
+from byteweld.errors import FormatError, UnsupportedError
 from byteweld.formats import _sidecar
 from byteweld.formats._json import parse_object, read_file, read_ids, show
-from byteweld.formats._limits import find_alphabet_obstacle, find_merge_list_obstacle, refuse
+from byteweld.formats._limits import NotHeldError, check_alphabet, check_merge_list
 from byteweld.formats._sidecar import UNSET, Unset
 from byteweld.vocab import Merge, Vocabulary
 
 _VOCAB: Final = "vocab.json"
 _MERGES: Final = "merges.txt"
 _SIDECAR: Final = "byteweld.json"
-_FILES: Final = f"{_VOCAB} and {_MERGES}"
 _NAMES: Final = ((_VOCAB, _MERGES), ("encoder.json", "vocab.bpe"))
 _HEADER: Final = "#version: 0.2"
 _VERSION: Final = "#version"
@@ -100,16 +98,13 @@ def load(
     tokens = _read_tokens(
         ids, known.special_tokens, {left + right for left, right in pairs}, vocab_file
     )
-    try:
-        return Vocabulary(
-            tokens,
-            merges,
-            special_tokens=known.special_tokens,
-            pattern=known.pattern,
-            roles=known.roles,
-        )
-    except VocabularyError as error:
-        raise FormatError(str(error), path=vocab_file) from error
+    return Vocabulary(
+        tokens,
+        merges,
+        special_tokens=known.special_tokens,
+        pattern=known.pattern,
+        roles=known.roles,
+    )
 
 
 def _read_pairs(data: bytes, path: Path) -> list[tuple[str, str]]:
@@ -203,51 +198,38 @@ def _read_tokens(
 
 
 def check(vocab: Vocabulary) -> None:
-    """Raise UnsupportedError for a vocabulary that the two files cannot represent."""
+    """Raise NotHeldError for a vocabulary that the two files cannot represent."""
     _keys(vocab)
     _pairs(vocab)
 
 
 def files(vocab: Vocabulary, path: Path) -> list[Path]:
-    """Return the files that `save` writes."""
-    return [_folder(path) / name for name in (_VOCAB, _MERGES, _SIDECAR)]
+    """Return the files to write; `path` is their folder, or the vocab.json in it."""
+    folder = path.parent if path.name == _VOCAB else path
+    return [folder / name for name in (_VOCAB, _MERGES, _SIDECAR)]
 
 
-def save(
-    vocab: Vocabulary,
-    path: Path,
-    *,
-    overwrite: bool = False,
-    beside: Mapping[Path, bytes] = NO_FILES,
-) -> None:
-    """Write vocab.json, merges.txt and byteweld.json into a folder, created if missing."""
-    folder = _folder(path)
-    keys = _keys(vocab)
-    pairs = _pairs(vocab)
-    vocab_data = json.dumps(keys, ensure_ascii=False, separators=(",", ":")).encode()
-    merges_data = "".join(f"{line}\n" for line in [_HEADER, *pairs]).encode()
-    files = {
-        **{file.name: data for file, data in beside.items()},
-        _SIDECAR: _sidecar.render(vocab, vocab_data + merges_data),
-        _MERGES: merges_data,
-        _VOCAB: vocab_data,
+def render(vocab: Vocabulary, path: Path) -> dict[Path, bytes]:
+    """Return vocab.json, merges.txt and byteweld.json, to write into a folder."""
+    vocab_file, merges_file, sidecar = files(vocab, path)
+    vocab_data = json.dumps(_keys(vocab), ensure_ascii=False, separators=(",", ":")).encode()
+    merges_data = "".join(f"{line}\n" for line in [_HEADER, *_pairs(vocab)]).encode()
+    return {
+        sidecar: _sidecar.render(vocab, vocab_data + merges_data),
+        merges_file: merges_data,
+        vocab_file: vocab_data,
     }
-    write_folder(folder, files, overwrite=overwrite)
-
-
-def _folder(path: Path) -> Path:
-    return path.parent if path.name == _VOCAB else path
 
 
 def _keys(vocab: Vocabulary) -> dict[str, int]:
     """Return the content of vocab.json: byte letters -> id, and special tokens -> id."""
-    refuse(_FILES, find_alphabet_obstacle(vocab) or find_merge_list_obstacle(vocab))
+    check_alphabet(vocab)
+    check_merge_list(vocab)
     keys = {bytes_to_chars(token): token_id for token_id, token in vocab.ordinary()}
     shared = set(keys.values())
     for text, token_id in vocab.special_tokens.items():
         if keys.get(text, token_id) != token_id:
-            refuse(
-                _FILES,
+            raise NotHeldError(
                 f"special token {text!r} has id {token_id}, but the same letters are "
                 f"the token {vocab.tokens[keys[text]]!r} with id {keys[text]}",
             )
@@ -261,7 +243,7 @@ def _pairs(vocab: Vocabulary) -> list[str]:
     lines = [f"{bytes_to_chars(left)} {bytes_to_chars(right)}" for left, right in vocab.merges]
     for rank, line in enumerate(lines):
         if line.startswith(_VERSION):
-            refuse(
-                _FILES, f"merge {rank} would be the line {line!r}, which readers take for a comment"
+            raise NotHeldError(
+                f"merge {rank} would be the line {line!r}, which readers take for a comment"
             )
     return lines

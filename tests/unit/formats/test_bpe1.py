@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from byteweld import formats
 from byteweld.errors import FormatError, UnsupportedError
 from byteweld.formats import bpe1
 from byteweld.vocab import Vocabulary
@@ -66,14 +67,14 @@ def section(
 def load(tmp_path: Path, data: bytes) -> Vocabulary:
     path = tmp_path / "section.bpe1"
     path.write_bytes(data)
-    return bpe1.load(path)
+    return formats.load(path, format="bpe1")
 
 
 # ---------------------------------------------------------------------- golden and round trips
 
 
 def test_the_fixture_has_its_golden_bytes(tmp_path: Path) -> None:
-    bpe1.save(THE, tmp_path / "the.bpe1")
+    formats.save(THE, tmp_path / "the.bpe1", format="bpe1")
     data = (tmp_path / "the.bpe1").read_bytes()
     assert len(data) == 89
     assert hashlib.sha256(data).hexdigest() == GOLDEN_SHA256
@@ -105,7 +106,7 @@ def test_merges_are_ordered_by_rank_in_any_order_of_records(tmp_path: Path) -> N
 
 def test_ranks_are_written_from_zero(tmp_path: Path) -> None:
     vocab = load(tmp_path, section(merges=[(116, 104, 260, 7), (260, 101, 261, 9)]))
-    bpe1.save(vocab, tmp_path / "again")
+    formats.save(vocab, tmp_path / "again", format="bpe1")
     assert (tmp_path / "again").read_bytes() == section()
 
 
@@ -122,7 +123,7 @@ def test_special_ids_may_be_anywhere_after_the_bytes(tmp_path: Path) -> None:
     )
     vocab = load(tmp_path, data)
     assert dict(vocab.roles) == {"bos": 261, "eos": 257, "pad": 260, "unk": 259}
-    bpe1.save(vocab, tmp_path / "again")
+    formats.save(vocab, tmp_path / "again", format="bpe1")
     assert (tmp_path / "again").read_bytes() == data
 
 
@@ -149,9 +150,9 @@ def vocabularies(draw: st.DrawFn) -> Vocabulary:
 def test_a_saved_vocabulary_loads_equal_and_saves_to_the_same_bytes(vocab: Vocabulary) -> None:
     with tempfile.TemporaryDirectory() as folder:
         first, second = Path(folder, "1"), Path(folder, "2")
-        bpe1.save(vocab, first)
-        loaded = bpe1.load(first)
-        bpe1.save(loaded, second)
+        formats.save(vocab, first, format="bpe1")
+        loaded = formats.load(first, format="bpe1")
+        formats.save(loaded, second, format="bpe1")
         assert loaded == vocab
         assert first.read_bytes() == second.read_bytes()
 
@@ -288,7 +289,7 @@ def test_a_wrong_section_is_refused_with_its_offset(tmp_path: Path, name: str) -
 
 def test_a_missing_file_stays_file_not_found(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        bpe1.load(tmp_path / "nothing")
+        formats.load(tmp_path / "nothing", format="bpe1")
 
 
 @pytest.mark.parametrize("counts", [(2**32 - 1, 0), (0, 2**32 - 1), (2**32 - 1, 2**32 - 1)])
@@ -340,10 +341,10 @@ def test_nothing_is_replaced_without_overwrite(tmp_path: Path) -> None:
     path = tmp_path / "the.bpe1"
     path.write_text("mine")
     with pytest.raises(FileExistsError):
-        bpe1.save(THE, path)
+        formats.save(THE, path, format="bpe1")
     assert path.read_text() == "mine"
-    bpe1.save(THE, path, overwrite=True)
-    assert bpe1.load(path) == THE
+    formats.save(THE, path, overwrite=True, format="bpe1")
+    assert formats.load(path, format="bpe1") == THE
     assert [entry.name for entry in tmp_path.iterdir()] == ["the.bpe1"]
 
 
@@ -353,21 +354,21 @@ def test_a_failed_save_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("os.fsync", fail)
     with pytest.raises(OSError, match="no space left"):
-        bpe1.save(THE, tmp_path / "the.bpe1")
+        formats.save(THE, tmp_path / "the.bpe1", format="bpe1")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_token_that_no_merge_makes_is_kept(tmp_path: Path) -> None:
     vocab = make({260: b"loose"}, [])
-    bpe1.save(vocab, tmp_path / "x")
-    assert bpe1.load(tmp_path / "x") == vocab
+    formats.save(vocab, tmp_path / "x", format="bpe1")
+    assert formats.load(tmp_path / "x", format="bpe1") == vocab
 
 
 UNSUPPORTED = {
     "its pattern is empty": make({}, [], pattern=""),
-    "it has normalizer, template": make({}, [], normalizer=["nfc"], template=((256,), ())),
-    "it has added token flags": make({260: b"x"}, [], added_tokens=[("x", 260, False)]),
-    "it has prefix space, steps": make({}, [], steps=["prefix-space", ("[0-9]",)]),
+    "has: normalizer, template": make({}, [], normalizer=["nfc"], template=((256,), ())),
+    "has: added token flags": make({260: b"x"}, [], added_tokens=[("x", 260, False)]),
+    "has: prefix space, steps": make({}, [], steps=["prefix-space", ("[0-9]",)]),
     "has ignore_merges": make({}, [], ignore_merges=True),
     "ranked by id": make({}, [], ranking="ranks"),
     "alphabet is 'ascii'": make({}, [], alphabet="ascii"),
@@ -397,5 +398,5 @@ UNSUPPORTED = {
 @pytest.mark.parametrize("reason", UNSUPPORTED)
 def test_what_a_section_cannot_hold_is_refused_by_name(tmp_path: Path, reason: str) -> None:
     with pytest.raises(UnsupportedError, match=re.escape(reason)):
-        bpe1.save(UNSUPPORTED[reason], tmp_path / "x")
+        formats.save(UNSUPPORTED[reason], tmp_path / "x", format="bpe1")
     assert list(tmp_path.iterdir()) == []

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import byteweld
-from byteweld import patterns
+from byteweld import formats, patterns
 from byteweld._native import crc32c
 from byteweld.errors import FormatError, UnsupportedError
 from byteweld.formats import bpe1
@@ -111,7 +111,7 @@ def test_version_1_refuses_a_pattern_by_name(tmp_path: Path) -> None:
     with pytest.raises(
         UnsupportedError, match=r"version 1 cannot hold .* pattern .* version 2 has"
     ):
-        bpe1.save(GPT2, tmp_path / "x", version=1)
+        formats.save(GPT2, tmp_path / "x", version=1, format="bpe1")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -219,7 +219,7 @@ def test_a_wrong_section_is_refused_with_file_and_offset(tmp_path: Path, name: s
     path = tmp_path / "section.bpe1"
     path.write_bytes(data)
     with pytest.raises(FormatError, match=re.escape(words)) as caught:
-        bpe1.load(path)
+        formats.load(path, format="bpe1")
     assert (caught.value.path, caught.value.offset) == (str(path), offset)
 
 
@@ -351,7 +351,7 @@ def test_a_length_without_an_offset_counts_from_the_start(tmp_path: Path) -> Non
 
 def test_a_compressed_section_is_loaded(tmp_path: Path) -> None:
     (tmp_path / "x.bpe1.gz").write_bytes(gzip.compress(SECTION))
-    assert bpe1.load(tmp_path / "x.bpe1.gz") == GPT2
+    assert formats.load(tmp_path / "x.bpe1.gz", format="bpe1") == GPT2
 
 
 def test_the_number_of_a_file_is_not_its_path(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from byteweld import patterns
+from byteweld import formats, patterns
 from byteweld._byte_letters import BYTE_TO_CHAR
 from byteweld.errors import FormatError, MissingKeyError, PatternError, UnsupportedError
 from byteweld.formats import ck_binary
@@ -101,7 +101,7 @@ def texts_of(vocab: Vocabulary, letters: dict[int, str]) -> list[bytes]:
 
 @pytest.fixture
 def export(tmp_path: Path) -> Path:
-    ck_binary.save(AB, tmp_path / "export")
+    formats.save(AB, tmp_path / "export", format="ck")
     return tmp_path / "export"
 
 
@@ -113,7 +113,7 @@ def rewrite_meta(folder: Path, change: Callable[[dict[str, Any]], object]) -> No
 
 def refuse(folder: Path, words: str) -> FormatError:
     with pytest.raises(FormatError, match=re.escape(words)) as caught:
-        ck_binary.load(folder)
+        formats.load(folder, format="ck")
     assert caught.value.path is not None
     assert caught.value.path.startswith(str(folder))
     return caught.value
@@ -168,7 +168,7 @@ def test_the_two_maps_differ_on_thirty_five_bytes() -> None:
 
 def test_a_saved_export_loads_as_the_vocabulary_that_made_it(export: Path) -> None:
     vocab, byte_map = ck_binary.load_with_map(export)
-    assert vocab == ck_binary.load(export) == AB
+    assert vocab == formats.load(export, format="ck") == AB
     assert vocab.fingerprint == AB.fingerprint
     assert byte_map == "ck"
     assert dict(vocab.roles) == ROLES
@@ -178,19 +178,19 @@ def test_a_saved_export_loads_as_the_vocabulary_that_made_it(export: Path) -> No
 @pytest.mark.parametrize("name", ["gpt2", "ck"])
 def test_the_patterns_of_the_recipe_are_accepted_and_lost(tmp_path: Path, name: str) -> None:
     vocab = make([(101, 102)], pattern=name)
-    ck_binary.save(vocab, tmp_path / "x")
-    loaded = ck_binary.load(tmp_path / "x")
+    formats.save(vocab, tmp_path / "x", format="ck")
+    loaded = formats.load(tmp_path / "x", format="ck")
     assert loaded == ck_binary.held(vocab) == make([(101, 102)])
     assert loaded != vocab
-    assert ck_binary.load(tmp_path / "x", pattern=name) == vocab
+    assert formats.load(tmp_path / "x", pattern=name, format="ck") == vocab
     assert ck_binary.held(loaded) is loaded
 
 
 def test_another_pattern_can_be_given_when_loading(export: Path) -> None:
-    assert ck_binary.load(export, pattern=None).pattern is None
-    assert ck_binary.load(export, pattern="[a-z]+").pattern == "[a-z]+"
+    assert formats.load(export, pattern=None, format="ck").pattern is None
+    assert formats.load(export, pattern="[a-z]+", format="ck").pattern == "[a-z]+"
     with pytest.raises(PatternError, match="did you mean 'ck-runtime'"):
-        ck_binary.load(export, pattern="ck-runtim")
+        formats.load(export, pattern="ck-runtim", format="ck")
 
 
 def test_an_export_in_gpt2s_letters_loads_the_same_and_is_distinguished(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_an_export_in_gpt2s_letters_loads_the_same_and_is_distinguished(tmp_path
 
 def test_an_ascii_export_has_raw_texts_and_no_pattern(tmp_path: Path) -> None:
     folder = tmp_path / "ascii"
-    ck_binary.save(AB_ASCII, folder)
+    formats.save(AB_ASCII, folder, format="ck")
     texts = (folder / STRINGS).read_bytes().split(b"\0")[:-1]
     assert texts[4:8] == [b"\t", b"\n", b"\r", b" "]
     assert texts[101:] == [b"~", b"ab", b" ab"]
@@ -216,10 +216,10 @@ def test_an_ascii_export_has_raw_texts_and_no_pattern(tmp_path: Path) -> None:
 def test_reserved_specials_come_before_the_bytes(tmp_path: Path) -> None:
     vocab = make([(103, 104)], reserved=["<svg>", "à"])
     assert vocab.tokens[262] == b"ab"
-    ck_binary.save(vocab, tmp_path / "x", max_piece_bytes=16)
+    formats.save(vocab, tmp_path / "x", max_piece_bytes=16, format="ck")
     meta = json.loads((tmp_path / "x" / META).read_text())
     assert (meta["num_reserved_special_tokens"], meta["max_piece_bytes"]) == (2, 16)
-    assert ck_binary.load(tmp_path / "x") == vocab
+    assert formats.load(tmp_path / "x", format="ck") == vocab
 
 
 @st.composite
@@ -247,9 +247,9 @@ def vocabularies(draw: st.DrawFn) -> Vocabulary:
 def test_a_saved_vocabulary_loads_equal_and_saves_to_the_same_bytes(vocab: Vocabulary) -> None:
     with tempfile.TemporaryDirectory() as folder:
         first, second = Path(folder, "1"), Path(folder, "2")
-        ck_binary.save(vocab, first)
-        loaded = ck_binary.load(first)
-        ck_binary.save(loaded, second)
+        formats.save(vocab, first, format="ck")
+        loaded = formats.load(first, format="ck")
+        formats.save(loaded, second, format="ck")
         assert loaded == vocab
         for name in NAMES:
             assert (first / name).read_bytes() == (second / name).read_bytes()
@@ -268,7 +268,7 @@ def test_a_folder_without_the_json_is_not_taken_for_an_export(export: Path) -> N
     (export / META).unlink()
     assert not ck_binary.recognize(export, b"")
     with pytest.raises(FileNotFoundError):
-        ck_binary.load(export)
+        formats.load(export, format="ck")
 
 
 def test_other_things_are_not_recognized(export: Path, tmp_path: Path) -> None:
@@ -309,7 +309,7 @@ def test_a_repeated_key_is_refused(export: Path) -> None:
 def test_a_json_file_that_is_not_an_object_is_refused(export: Path, text: str) -> None:
     (export / META).write_text(text)
     with pytest.raises(FormatError):
-        ck_binary.load(export)
+        formats.load(export, format="ck")
 
 
 def test_a_json_that_is_not_utf8_is_refused_with_its_offset(export: Path) -> None:
@@ -388,7 +388,7 @@ def test_the_folder_that_ck_writes_into_the_json_is_never_followed(
     monkeypatch.chdir(tmp_path)
     names = {key: f"{folder}/vocab_{key}.bin" for key in ("offsets", "strings", "merges")}
     rewrite_meta(export, lambda meta: meta.update(names))
-    assert ck_binary.load(export) == AB
+    assert formats.load(export, format="ck") == AB
 
 
 # ---------------------------------------------------------------------- refusals: the tables
@@ -531,7 +531,7 @@ def test_an_export_cut_at_any_byte_is_a_format_error(export: Path, name: str) ->
     for length in range(last):
         (export / name).write_bytes(data[:length])
         with pytest.raises(FormatError):
-            ck_binary.load(export)
+            formats.load(export, format="ck")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -554,7 +554,7 @@ def test_a_mutated_export_loads_or_is_a_format_error(export: Path, name: str) ->
                 data[at] = rng.choice([0, 0x20, 0x22, 0x2C, 0x30, 0x39, 255, rng.randrange(256)])
         (export / name).write_bytes(data)
         try:
-            vocab = ck_binary.load(export)
+            vocab = formats.load(export, format="ck")
         except FormatError:
             refused += 1
         else:  # whitespace in the JSON, another max_piece_bytes, or an unchanged byte
@@ -573,21 +573,21 @@ def contents(folder: Path) -> dict[str, bytes]:
 def test_one_existing_file_stops_the_save_and_stays_untouched(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("mine")
     with pytest.raises(FileExistsError, match=re.escape(name)):
-        ck_binary.save(AB, tmp_path)
+        formats.save(AB, tmp_path, format="ck")
     assert contents(tmp_path) == {name: b"mine"}
 
 
 def test_a_dangling_link_counts_as_an_existing_file(tmp_path: Path) -> None:
     (tmp_path / MERGES).symlink_to("nowhere")
     with pytest.raises(FileExistsError):
-        ck_binary.save(AB, tmp_path)
+        formats.save(AB, tmp_path, format="ck")
     assert [entry.name for entry in tmp_path.iterdir()] == [MERGES]
 
 
 def test_overwriting_replaces_all_four_and_nothing_else(export: Path) -> None:
     (export / "notes.txt").write_text("mine")
-    ck_binary.save(AB_ASCII, export, overwrite=True)
-    assert ck_binary.load(export) == AB_ASCII
+    formats.save(AB_ASCII, export, overwrite=True, format="ck")
+    assert formats.load(export, format="ck") == AB_ASCII
     assert sorted(contents(export)) == sorted([*NAMES, "notes.txt"])
 
 
@@ -595,14 +595,14 @@ def test_a_folder_is_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / MERGES).mkdir()
     (tmp_path / MERGES / "mine").write_text("x")
     with pytest.raises(IsADirectoryError):
-        ck_binary.save(AB, tmp_path, overwrite=True)
+        formats.save(AB, tmp_path, overwrite=True, format="ck")
     assert (tmp_path / MERGES / "mine").read_text() == "x"
 
 
 def test_a_file_where_the_folder_should_be_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "export").write_text("mine")
     with pytest.raises(FileExistsError):
-        ck_binary.save(AB, tmp_path / "export", overwrite=True)
+        formats.save(AB, tmp_path / "export", overwrite=True, format="ck")
     assert (tmp_path / "export").read_text() == "mine"
 
 
@@ -626,7 +626,7 @@ def test_a_failed_save_leaves_nothing(
 ) -> None:
     fail_at(monkeypatch, number)
     with pytest.raises(OSError, match="no space left"):
-        ck_binary.save(AB, tmp_path / "export")
+        formats.save(AB, tmp_path / "export", format="ck")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -638,7 +638,7 @@ def test_a_failed_overwrite_leaves_the_old_export(
     before = contents(export)
     fail_at(monkeypatch, number)
     with pytest.raises(OSError, match="no space left"):
-        ck_binary.save(AB_ASCII, export, overwrite=True)
+        formats.save(AB_ASCII, export, overwrite=True, format="ck")
     assert contents(export) == before
 
 
@@ -654,7 +654,7 @@ def test_the_json_is_written_last_and_is_missing_while_the_tables_change(
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", replace_and_look)
-    ck_binary.save(AB, export, overwrite=True)
+    formats.save(AB, export, overwrite=True, format="ck")
     assert seen == [(name, False) for name in NAMES]
 
 
@@ -663,8 +663,8 @@ def test_a_folder_with_nothing_else_is_exchanged_as_a_whole(
 ) -> None:
     monkeypatch.setattr(os, "replace", None)  # no file is renamed
     inode = export.stat().st_ino
-    ck_binary.save(AB_ASCII, export, overwrite=True)
-    assert ck_binary.load(export) == AB_ASCII
+    formats.save(AB_ASCII, export, overwrite=True, format="ck")
+    assert formats.load(export, format="ck") == AB_ASCII
     assert export.stat().st_ino != inode
     assert [entry.name for entry in export.parent.iterdir()] == [export.name]
 
@@ -674,14 +674,14 @@ def test_an_existing_folder_stays_after_a_failed_save(
 ) -> None:
     fail_at(monkeypatch, 3)
     with pytest.raises(OSError, match="no space left"):
-        ck_binary.save(AB, tmp_path)
+        formats.save(AB, tmp_path, format="ck")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("limit", [-1, 2**31, True, 1.0, "8"])
 def test_a_limit_that_is_not_an_int32_is_a_value_error(tmp_path: Path, limit: Any) -> None:
     with pytest.raises(ValueError, match="max_piece_bytes is"):
-        ck_binary.save(AB, tmp_path / "x", max_piece_bytes=limit)
+        formats.save(AB, tmp_path / "x", max_piece_bytes=limit, format="ck")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -735,7 +735,7 @@ UNSUPPORTED = {
 @pytest.mark.parametrize("reason", UNSUPPORTED)
 def test_what_an_export_cannot_hold_is_refused_by_name(tmp_path: Path, reason: str) -> None:
     with pytest.raises(UnsupportedError, match=re.escape(reason)):
-        ck_binary.save(UNSUPPORTED[reason], tmp_path / "x")
+        formats.save(UNSUPPORTED[reason], tmp_path / "x", format="ck")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -743,40 +743,40 @@ def test_what_an_export_cannot_hold_is_refused_by_name(tmp_path: Path, reason: s
 
 
 def test_a_table_that_is_too_long_is_refused_with_both_sizes(tmp_path: Path) -> None:
-    ck_binary.save(make([(101, 102)]), tmp_path / "x")
+    formats.save(make([(101, 102)]), tmp_path / "x", format="ck")
     with (tmp_path / "x" / MERGES).open("ab") as file:
         file.write(bytes(12))
     with pytest.raises(FormatError, match="24 bytes; expected 12 bytes, for num_merges 1"):
-        ck_binary.load(tmp_path / "x")
+        formats.load(tmp_path / "x", format="ck")
 
 
 @pytest.mark.parametrize("pairs", [[(4, 101)], [(101, 4)], [(4, 4)]])
 def test_the_first_byte_can_be_merged(tmp_path: Path, pairs: list[tuple[int, int]]) -> None:
     vocab = make(pairs)
-    ck_binary.save(vocab, tmp_path / "x")
-    assert ck_binary.load(tmp_path / "x") == vocab
+    formats.save(vocab, tmp_path / "x", format="ck")
+    assert formats.load(tmp_path / "x", format="ck") == vocab
 
 
 @pytest.mark.parametrize("parts", [(260, 101), (101, 260), (3, 101), (101, 3), (261, 101)])
 def test_the_parts_of_a_merge_are_bytes_and_earlier_merges(
     tmp_path: Path, parts: tuple[int, int]
 ) -> None:
-    ck_binary.save(make([(101, 102)]), tmp_path / "x")
+    formats.save(make([(101, 102)]), tmp_path / "x", format="ck")
     (tmp_path / "x" / MERGES).write_bytes(struct.pack("<3i", *parts, 260))
     with pytest.raises(FormatError, match=r"expected both parts in 4\.\.259"):
-        ck_binary.load(tmp_path / "x")
+        formats.load(tmp_path / "x", format="ck")
 
 
 def test_the_largest_limit_on_piece_bytes_can_be_written(tmp_path: Path) -> None:
-    ck_binary.save(make(), tmp_path / "x", max_piece_bytes=2**31 - 1)
+    formats.save(make(), tmp_path / "x", max_piece_bytes=2**31 - 1, format="ck")
     assert json.loads((tmp_path / "x" / META).read_text())["max_piece_bytes"] == 2**31 - 1
     with pytest.raises(ValueError, match="max_piece_bytes is 2147483648"):
-        ck_binary.save(make(), tmp_path / "y", max_piece_bytes=2**31)
+        formats.save(make(), tmp_path / "y", max_piece_bytes=2**31, format="ck")
 
 
 def test_a_pattern_of_the_other_alphabet_is_not_named(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedError) as caught:
-        ck_binary.save(make(pattern=r"\w+"), tmp_path / "x")
+        formats.save(make(pattern=r"\w+"), tmp_path / "x", format="ck")
     assert "implies none" not in str(caught.value)
 
 
@@ -793,4 +793,4 @@ def test_a_merge_of_a_later_id_cannot_be_written(tmp_path: Path, left: int, righ
         roles=base.roles,
     )
     with pytest.raises(UnsupportedError, match=r"merge 0 makes id 260 .*, not from earlier ids"):
-        ck_binary.save(vocab, tmp_path / "x")
+        formats.save(vocab, tmp_path / "x", format="ck")

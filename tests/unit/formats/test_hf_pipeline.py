@@ -16,10 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from byteweld import Tokenizer, patterns
+from byteweld import Tokenizer, formats, patterns
 from byteweld._byte_letters import BYTE_TO_CHAR, bytes_to_chars
 from byteweld.errors import UnsupportedError
-from byteweld.formats import hf_tokenizer_json as hf
 from byteweld.formats._hf_normalizer import _STEPS
 from byteweld.formats._hf_steps import DIGITS, PUNCTUATION
 from byteweld.vocab import AddedToken, NormalForm, Replace, Split, Vocabulary
@@ -149,9 +148,9 @@ def check(value: Part, folder: Path, texts: list[str]) -> Vocabulary:
     number_added(value)
     path, again = folder / "given.json", folder / "again.json"
     path.write_text(json.dumps(value), encoding="utf-8")
-    vocab = hf.load(path)
-    hf.save(vocab, again, overwrite=True)
-    assert hf.load(again) == vocab
+    vocab = formats.load(path, format="huggingface")
+    formats.save(vocab, again, overwrite=True, format="huggingface")
+    assert formats.load(again, format="huggingface") == vocab
     theirs = encoders(path.read_text("utf-8"))
     written = encoders(again.read_text("utf-8"))
     tok = Tokenizer(vocab)
@@ -278,7 +277,7 @@ def test_steps_that_no_byte_level_makes_are_refused(tmp_path: Path, steps: list[
     with pytest.raises(
         UnsupportedError, match=r"step '.*' is not where a ByteLevel can express it"
     ):
-        hf.save(vocab, tmp_path / "t.json")
+        formats.save(vocab, tmp_path / "t.json", format="huggingface")
 
 
 # ---------------------------------------------------------------------- the normalizer
@@ -412,7 +411,7 @@ def test_models_in_which_unknown_bytes_become_other_tokens_are_refused(
     path = tmp_path / "t.json"
     path.write_text(json.dumps(value), encoding="utf-8")
     with pytest.raises(UnsupportedError, match=named):
-        hf.load(path)
+        formats.load(path, format="huggingface")
 
 
 def test_tokens_that_are_not_in_byte_letters_are_kept_and_no_text_becomes_them(
@@ -490,7 +489,7 @@ def test_tokens_added_twice_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_text(json.dumps(value), encoding="utf-8")
     with pytest.raises(UnsupportedError, match="adds tokens twice"):
-        hf.load(path)
+        formats.load(path, format="huggingface")
 
 
 # ---------------------------------------------------------------------- at random

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from byteweld import patterns, reference
+from byteweld import formats, patterns, reference
 from byteweld._byte_letters import BYTE_TO_CHAR
 from byteweld.errors import (
     ByteweldError,
@@ -88,7 +88,7 @@ def real(vocab: Vocabulary, folder: Path) -> Any:
     """Write a vocabulary and open it in the real library."""
     tokenizers = pytest.importorskip("tokenizers")
     path = folder / "tokenizer.json"
-    hf.save(vocab, path, overwrite=True)
+    formats.save(vocab, path, overwrite=True, format="huggingface")
     return tokenizers.Tokenizer.from_file(str(path))
 
 
@@ -131,7 +131,7 @@ def added(text: str, token_id: int, **flags: bool) -> dict[str, Any]:
 def read(value: object, folder: Path) -> Vocabulary:
     path = folder / "given.json"
     path.write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
-    return hf.load(path)
+    return formats.load(path, format="huggingface")
 
 
 def split(pattern: Any, behavior: str = "Isolated", invert: bool = False) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def test_the_real_library_gives_our_ids_on_hard_texts(
     for text in HARD_TEXTS:
         same_ids(vocab, tokenizer, text)
         assert tokenizer.decode(tokenizer.encode(text).ids, skip_special_tokens=False) == text
-    assert hf.load(tmp_path / "tokenizer.json") == vocab
+    assert formats.load(tmp_path / "tokenizer.json", format="huggingface") == vocab
 
 
 @examples(60)
@@ -216,7 +216,7 @@ def test_the_real_library_gives_our_ids_on_random_vocabularies(
         return
     for text in [*texts, "".join(sorted(specials)).join(texts)]:
         same_ids(vocab, tokenizer, text)
-    assert hf.load(tmp_path / "tokenizer.json") == vocab
+    assert formats.load(tmp_path / "tokenizer.json", format="huggingface") == vocab
 
 
 @examples(80)
@@ -238,7 +238,7 @@ def test_a_vocabulary_ranked_by_id_is_written_as_merges_with_the_same_ids(
         mergeable_ranks={token: rank for rank, token in table.items()},
         special_tokens={},
     )
-    again = hf.load(tmp_path / "tokenizer.json")
+    again = formats.load(tmp_path / "tokenizer.json", format="huggingface")
     for text in [*texts, *tokens]:
         same_ids(vocab, tokenizer, text)
         same_ids(again, tokenizer, text)
@@ -274,7 +274,7 @@ def test_the_ascii_alphabet_gives_one_unk_for_each_other_character(
     for text in ["the the", "thé the é", "日本 the", "zz the zz", "<|unk|>the\x00\x7f", "zz"]:
         same_ids(vocab, tokenizer, text)
     assert tokenizer.decode(tokenizer.encode("the the zz\n").ids) == "the the zz\n"
-    assert hf.load(tmp_path / "tokenizer.json") == vocab
+    assert formats.load(tmp_path / "tokenizer.json", format="huggingface") == vocab
     assert not (tmp_path / "tokenizer.json.byteweld.json").exists()
 
 
@@ -286,7 +286,7 @@ def test_an_ascii_vocabulary_without_unk_makes_the_library_refuse_other_characte
     same_ids(vocab, tokenizer, "plain text")
     with pytest.raises(Exception, match="not found in the vocabulary"):
         tokenizer.encode("é")
-    assert hf.load(tmp_path / "tokenizer.json") == vocab
+    assert formats.load(tmp_path / "tokenizer.json", format="huggingface") == vocab
 
 
 @pytest.mark.parametrize("pattern", ALL_PATTERNS)
@@ -316,12 +316,12 @@ def test_roles_are_in_a_sidecar_only_if_they_cannot_be_inferred_from_the_file(
     vocab = Vocabulary(
         plain.tokens, plain.merge_ids, special_tokens=plain.special_tokens, roles=roles
     )
-    hf.save(vocab, path)
+    formats.save(vocab, path, format="huggingface")
     assert beside.exists()
-    assert hf.load(path) == vocab
-    hf.save(plain, path, overwrite=True)
+    assert formats.load(path, format="huggingface") == vocab
+    formats.save(plain, path, overwrite=True, format="huggingface")
     assert not beside.exists()
-    assert hf.load(path) == plain
+    assert formats.load(path, format="huggingface") == plain
 
 
 def test_the_four_names_of_ck_need_no_sidecar(tmp_path: Path) -> None:
@@ -332,21 +332,21 @@ def test_the_four_names_of_ck_need_no_sidecar(tmp_path: Path) -> None:
     vocab = Vocabulary(
         tokens, special_tokens=special_tokens, roles={"unk": 0, "bos": 1, "eos": 2, "pad": 3}
     )
-    hf.save(vocab, tmp_path / "a.json")
+    formats.save(vocab, tmp_path / "a.json", format="huggingface")
     assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
-    assert hf.load(tmp_path / "a.json") == vocab
+    assert formats.load(tmp_path / "a.json", format="huggingface") == vocab
     without = Vocabulary(tokens, special_tokens=special_tokens)
-    hf.save(without, tmp_path / "b.json")
-    assert hf.load(tmp_path / "b.json") == without
+    formats.save(without, tmp_path / "b.json", format="huggingface")
+    assert formats.load(tmp_path / "b.json", format="huggingface") == without
 
 
 def test_a_sidecar_of_another_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     vocab = Vocabulary(BYTES | {256: b"<s>"}, special_tokens={"<s>": 256}, roles={"bos": 256})
-    hf.save(vocab, path)
+    formats.save(vocab, path, format="huggingface")
     path.write_bytes(path.read_bytes() + b"\n")
     with pytest.raises(FormatError, match="belongs to a file with sha256"):
-        hf.load(path)
+        formats.load(path, format="huggingface")
 
 
 def test_nothing_is_replaced_without_overwrite(tmp_path: Path) -> None:
@@ -355,14 +355,14 @@ def test_nothing_is_replaced_without_overwrite(tmp_path: Path) -> None:
     vocab = Vocabulary(BYTES | {256: b"<s>"}, special_tokens={"<s>": 256}, roles={"bos": 256})
     path.write_bytes(b"mine")
     with pytest.raises(FileExistsError, match="overwrite=True"):
-        hf.save(vocab, path)
+        formats.save(vocab, path, format="huggingface")
     assert path.read_bytes() == b"mine"
     assert not beside.exists()
     path.unlink()
     beside.write_bytes(b"mine")
     for value in (vocab, Vocabulary(BYTES)):
         with pytest.raises(FileExistsError, match=r"byteweld\.json"):
-            hf.save(value, path)
+            formats.save(value, path, format="huggingface")
     assert not path.exists()
     assert beside.read_bytes() == b"mine"
 
@@ -405,7 +405,7 @@ def test_patterns_that_oniguruma_reads_differently_are_refused_by_construct(
     tmp_path: Path, pattern: str, construct: str
 ) -> None:
     with pytest.raises(UnsupportedError, match=construct):
-        hf.save(Vocabulary(BYTES, pattern=pattern), tmp_path / "t.json")
+        formats.save(Vocabulary(BYTES, pattern=pattern), tmp_path / "t.json", format="huggingface")
     given_file = document()
     given_file["pre_tokenizer"] = {
         "type": "Sequence",
@@ -420,15 +420,23 @@ def test_special_tokens_that_ordinary_text_could_become_are_refused(tmp_path: Pa
     for text in ["é", "a", "Ġ"]:  # each is also the letter of a byte
         vocab = Vocabulary(BYTES | {300: text.encode()}, special_tokens={text: 300})
         with pytest.raises(UnsupportedError, match="special token"):
-            hf.save(vocab, path)
+            formats.save(vocab, path, format="huggingface")
     whole = "Ġthe"  # also how the pre-token b" the" is looked up
     tokens = BYTES | {300: whole.encode()}
-    hf.save(Vocabulary(tokens, special_tokens={whole: 300}), tmp_path / "fine.json")
+    formats.save(
+        Vocabulary(tokens, special_tokens={whole: 300}),
+        tmp_path / "fine.json",
+        format="huggingface",
+    )
     with pytest.raises(UnsupportedError, match="special token 'Ġthe'"):
-        hf.save(Vocabulary(tokens, special_tokens={whole: 300}, ignore_merges=True), path)
+        formats.save(
+            Vocabulary(tokens, special_tokens={whole: 300}, ignore_merges=True),
+            path,
+            format="huggingface",
+        )
     shared = Vocabulary(BYTES | {256: b" a"}, [(32, 97, 256)], special_tokens={" a": 256})
     with pytest.raises(UnsupportedError, match="shares its id"):
-        hf.save(shared, path)
+        formats.save(shared, path, format="huggingface")
     assert not path.exists()
 
 
@@ -436,14 +444,16 @@ def test_a_learned_token_may_share_the_id_of_a_special_token(tmp_path: Path) -> 
     vocab = Vocabulary(BYTES | {256: b"ab"}, [(97, 98, 256)], special_tokens={"ab": 256})
     tokenizer = real(vocab, tmp_path)
     same_ids(vocab, tokenizer, "cabab b")
-    assert hf.load(tmp_path / "tokenizer.json") == vocab
+    assert formats.load(tmp_path / "tokenizer.json", format="huggingface") == vocab
 
 
 def test_an_ascii_vocabulary_with_other_or_missing_characters_is_refused(tmp_path: Path) -> None:
     base = {n: c.encode() for n, c in enumerate(ASCII_CHARACTERS)}
     for tokens, words in ((base | {200: b"\x00"}, "outside"), ({0: b"a"}, "has no token")):
         with pytest.raises(UnsupportedError, match=words):
-            hf.save(Vocabulary(tokens, alphabet="ascii"), tmp_path / "t.json")
+            formats.save(
+                Vocabulary(tokens, alphabet="ascii"), tmp_path / "t.json", format="huggingface"
+            )
 
 
 # ---------------------------------------------------------------------- reading
@@ -461,7 +471,7 @@ def test_the_librarys_own_training_is_read_with_its_ids(tmp_path: Path) -> None:
     )
     tokenizer.train_from_iterator([WORDS] * 5, trainer)
     tokenizer.save(str(tmp_path / "theirs.json"))
-    vocab = hf.load(tmp_path / "theirs.json")
+    vocab = formats.load(tmp_path / "theirs.json", format="huggingface")
     assert vocab.pattern == patterns.GPT2
     assert vocab.special_tokens == {"<|eot|>": 0}
     assert len(vocab.merge_ids) > 50
@@ -734,7 +744,7 @@ def test_bytes_that_are_not_utf8_are_named_by_offset(tmp_path: Path) -> None:
     path = tmp_path / "t.json"
     path.write_bytes(b'{"version": "\xff"}')
     with pytest.raises(FormatError, match="byte 13") as caught:
-        hf.load(path)
+        formats.load(path, format="huggingface")
     assert caught.value.offset == 13
 
 
@@ -750,7 +760,7 @@ def survives(path: Path, data: bytes) -> bool:
     path.write_bytes(data)
     hf.recognize(path, data)
     try:
-        hf.load(path)
+        formats.load(path, format="huggingface")
     except (FormatError, UnsupportedError, VocabularyError) as error:
         assert isinstance(error, ByteweldError) and str(error)
         return False
@@ -846,19 +856,23 @@ def test_real_files_are_read_exactly_and_written_again_with_the_same_ids(
 ) -> None:
     tokenizers = pytest.importorskip("tokenizers")
     path = unpack(shared, f"hf/{name}.tokenizer.json", tmp_path)
-    vocab = hf.load(path)
+    vocab = formats.load(path, format="huggingface")
     theirs = tokenizers.Tokenizer.from_file(str(path))
-    hf.save(vocab, tmp_path / "ours.json")
+    formats.save(vocab, tmp_path / "ours.json", format="huggingface")
     ours = tokenizers.Tokenizer.from_file(str(tmp_path / "ours.json"))
     for text in [*HARD_TEXTS, (shared / "nasty/text/contractions.txt").read_text("utf-8")[:4000]]:
         same_ids(vocab, theirs, text)
         same_ids(vocab, ours, text)
-    assert hf.load(tmp_path / "ours.json") == vocab
+    assert formats.load(tmp_path / "ours.json", format="huggingface") == vocab
 
 
 def test_the_old_layout_of_a_file_is_the_same_vocabulary(tmp_path: Path, shared: Path) -> None:
-    old = hf.load(unpack(shared, "hf/gpt2_legacy.tokenizer.json", tmp_path))
-    assert old == hf.load(unpack(shared, "hf/gpt2.tokenizer.json", tmp_path))
+    old = formats.load(
+        unpack(shared, "hf/gpt2_legacy.tokenizer.json", tmp_path), format="huggingface"
+    )
+    assert old == formats.load(
+        unpack(shared, "hf/gpt2.tokenizer.json", tmp_path), format="huggingface"
+    )
 
 
 def test_a_real_rank_file_is_written_with_the_ids_of_tiktoken(tmp_path: Path, shared: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from byteweld import patterns, reference
+from byteweld import formats, patterns, reference
 from byteweld.errors import ByteweldError, FormatError, MissingKeyError, UnsupportedError
 from byteweld.formats import recognize, tekken
 from byteweld.vocab import Vocabulary
@@ -44,7 +44,7 @@ def specials(*texts: str) -> list[dict[str, Any]]:
 def read(value: object, folder: Path) -> Vocabulary:
     path = folder / "t.json"
     path.write_text(json.dumps(value), encoding="utf-8")
-    return tekken.load(path)
+    return formats.load(path, format="tekken")
 
 
 # ---------------------------------------------------------------------- reading
@@ -160,7 +160,7 @@ def survives(path: Path, data: bytes) -> bool:
     path.write_bytes(data)
     tekken.recognize(path, data)
     try:
-        tekken.load(path)
+        formats.load(path, format="tekken")
     except ByteweldError as error:
         assert str(error)
         return False
@@ -203,11 +203,11 @@ def test_what_is_read_is_written_and_read_the_same(tmp_path: Path) -> None:
     path = tmp_path / "tekken.json"
     for value in (document(), document([*BYTES, b"abc"]), document(special_tokens=specials("x"))):
         vocab = read(value, tmp_path)
-        tekken.save(vocab, path, overwrite=True)
+        formats.save(vocab, path, overwrite=True, format="tekken")
         assert recognize(path) == "tekken"
-        assert tekken.load(path) == vocab
+        assert formats.load(path, format="tekken") == vocab
     with pytest.raises(FileExistsError, match="overwrite=True"):
-        tekken.save(vocab, path)
+        formats.save(vocab, path, format="tekken")
 
 
 def test_mistral_common_reads_what_is_written_with_our_ids(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_mistral_common_reads_what_is_written_with_our_ids(tmp_path: Path) -> No
     )
     vocab = read(document(), tmp_path)
     path = tmp_path / "tekken.json"
-    tekken.save(vocab, path)
+    formats.save(vocab, path, format="tekken")
     peer = module.Tekkenizer.from_file(path)
     for text in TEXTS:
         assert peer.encode(text, bos=False, eos=False) == reference.encode(vocab, text)
@@ -266,10 +266,10 @@ def make(*, first: int = 2, **changes: Any) -> Vocabulary:
 def test_what_tekken_cannot_hold_is_refused_by_name(
     tmp_path: Path, vocab: Vocabulary, named: str
 ) -> None:
-    tekken.save(make(), tmp_path / "sound.json")
+    formats.save(make(), tmp_path / "sound.json", format="tekken")
     path = tmp_path / "t.json"
     with pytest.raises(UnsupportedError, match=named):
-        tekken.save(vocab, path)
+        formats.save(vocab, path, format="tekken")
     assert not path.exists()
 
 

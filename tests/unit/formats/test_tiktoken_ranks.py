@@ -14,9 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from byteweld import patterns, reference
+from byteweld import formats, patterns, reference
 from byteweld.errors import FormatError, PatternError, UnsupportedError, VocabularyError
-from byteweld.formats import hf_tokenizer_json as hf
 from byteweld.formats import tiktoken_ranks as ranks
 from byteweld.vocab import Merge, Vocabulary
 from tests.helpers.strategies import examples
@@ -76,7 +75,7 @@ def same_ids(vocab: Vocabulary, peer: Any, text: str) -> None:
 
 def test_a_file_whose_ranks_are_a_merge_list_gives_the_merge_list(tmp_path: Path) -> None:
     path = write(tmp_path, lines([*BYTES, b"ab", b" ab", b"abab"]))
-    vocab = ranks.load(path, pattern="gpt2", special_tokens={"<|eot|>": 300})
+    vocab = formats.load(path, pattern="gpt2", special_tokens={"<|eot|>": 300}, format="tiktoken")
     assert vocab.ranking == "merges"
     assert vocab.merge_ids == (Merge(97, 98, 256), Merge(32, 256, 257), Merge(256, 256, 258))
     assert vocab.pattern == patterns.GPT2
@@ -87,7 +86,7 @@ def test_a_file_whose_ranks_are_a_merge_list_gives_the_merge_list(tmp_path: Path
 
 def test_a_file_whose_ranks_are_not_a_merge_list_is_ranked_by_id(tmp_path: Path) -> None:
     path = write(tmp_path, lines([*BYTES, b"abc", b"ab", b"xyzxyz"]))
-    vocab = ranks.load(path, pattern=None, special_tokens={})
+    vocab = formats.load(path, pattern=None, special_tokens={}, format="tiktoken")
     assert (vocab.ranking, vocab.merge_ids) == ("ranks", ())
     for text in ["abc", "ab", "xyzxyz", "xyzxyzxyz", "ababcab"]:
         same_ids(vocab, peer_of(path, None, {}), text)
@@ -108,13 +107,13 @@ def test_any_rank_file_has_the_ids_of_tiktoken(
 ) -> None:
     tokens = sorted(tokens, key=len) if in_order else tokens
     path = write(tmp_path, lines([*BYTES, *tokens]))
-    vocab = ranks.load(path, pattern="o200k", special_tokens={})
+    vocab = formats.load(path, pattern="o200k", special_tokens={}, format="tiktoken")
     peer = peer_of(path, patterns.O200K, {})
     for text in [*texts, *(token.decode() for token in tokens)]:
         same_ids(vocab, peer, text)
-    ranks.save(vocab, path, overwrite=True)
+    formats.save(vocab, path, overwrite=True, format="tiktoken")
     assert path.read_bytes() == lines([*BYTES, *tokens])
-    assert ranks.load(path) == vocab
+    assert formats.load(path, format="tiktoken") == vocab
 
 
 @examples(100)
@@ -136,7 +135,7 @@ def test_the_engine_recovers_merges_as_the_plain_function_does(
 
 def test_ranks_may_have_gaps_and_start_anywhere(tmp_path: Path) -> None:
     path = write(tmp_path, lines(BYTES, 5) + b"YWI= 300\n" + b"YWJi 900")
-    vocab = ranks.load(path, pattern=None, special_tokens={"<s>": 0})
+    vocab = formats.load(path, pattern=None, special_tokens={"<s>": 0}, format="tiktoken")
     assert vocab.tokens[300] == b"ab"
     assert vocab.merge_ids == (Merge(102, 103, 300), Merge(300, 103, 900))
 
@@ -146,13 +145,13 @@ def test_without_pattern_and_special_tokens_the_error_says_how_to_give_them(
 ) -> None:
     path = write(tmp_path, lines(BYTES))
     with pytest.raises(FormatError, match=r"pass pattern= .* and special_tokens= "):
-        ranks.load(path)
+        formats.load(path, format="tiktoken")
     with pytest.raises(FormatError, match="pass special_tokens= "):
-        ranks.load(path, pattern=None)
+        formats.load(path, pattern=None, format="tiktoken")
     with pytest.raises(FormatError, match="pass pattern= "):
-        ranks.load(path, special_tokens={})
+        formats.load(path, special_tokens={}, format="tiktoken")
     with pytest.raises(PatternError, match="did you mean 'gpt2'"):
-        ranks.load(path, pattern="gpt_2", special_tokens={})
+        formats.load(path, pattern="gpt_2", special_tokens={}, format="tiktoken")
 
 
 def test_options_of_wrong_types_are_type_errors(tmp_path: Path) -> None:
@@ -165,18 +164,18 @@ def test_options_of_wrong_types_are_type_errors(tmp_path: Path) -> None:
     ]
     for options in wrong:
         with pytest.raises(TypeError, match="expected"):
-            ranks.load(path, **options)
+            formats.load(path, **options, format="tiktoken")
 
 
 def test_a_special_token_with_the_id_of_another_token_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, lines(BYTES))
     with pytest.raises(FormatError, match=r"'<s>' has id 97, which is the rank of b'a'"):
-        ranks.load(path, pattern=None, special_tokens={"<s>": 97})
+        formats.load(path, pattern=None, special_tokens={"<s>": 97}, format="tiktoken")
     path = write(
         tmp_path, lines([*BYTES, b"abc"])
     )  # not a merge list, so special tokens cannot be learned
     with pytest.raises(UnsupportedError, match="'abc' is also the token of rank 256"):
-        ranks.load(path, pattern=None, special_tokens={"abc": 256})
+        formats.load(path, pattern=None, special_tokens={"abc": 256}, format="tiktoken")
 
 
 @pytest.mark.parametrize(
@@ -203,7 +202,7 @@ def test_a_special_token_with_the_id_of_another_token_is_refused(tmp_path: Path)
 def test_an_error_names_its_line(tmp_path: Path, line: bytes, message: str) -> None:
     path = write(tmp_path, lines([*BYTES, b"zz"]) + line + b"\nMTI= 258\n")
     with pytest.raises(FormatError, match=message) as caught:
-        ranks.load(path, pattern=None, special_tokens={})
+        formats.load(path, pattern=None, special_tokens={}, format="tiktoken")
     assert str(caught.value).startswith(f"{path}:258: ")
 
 
@@ -211,33 +210,35 @@ def test_an_empty_token_is_kept_and_no_text_becomes_it(tmp_path: Path) -> None:
     tiktoken_load = pytest.importorskip("tiktoken.load")
     for line in (b"= 257\n", b" 257\n"):
         path = write(tmp_path, lines([*BYTES, b"ab"]) + line)
-        vocab = ranks.load(path, pattern=None, special_tokens={"<s>": 258})
+        vocab = formats.load(path, pattern=None, special_tokens={"<s>": 258}, format="tiktoken")
         assert vocab.tokens[257] == b""
         assert vocab.ranking == "ranks"
         assert vocab.extras == ("empty token",)
         assert reference.encode(vocab, "abc") == [256, 99]
         again = tmp_path / "again.tiktoken"
-        ranks.save(vocab, again, overwrite=True)
-        assert ranks.load(again) == vocab
+        formats.save(vocab, again, overwrite=True, format="tiktoken")
+        assert formats.load(again, format="tiktoken") == vocab
         assert tiktoken_load.load_tiktoken_bpe(str(again))[b""] == 257
 
 
 def test_several_special_tokens_may_share_an_id(tmp_path: Path) -> None:
     path = write(tmp_path, lines(BYTES))
     for texts in (["<a>", "<b>"], ["<b>", "<a>"]):
-        vocab = ranks.load(path, pattern=None, special_tokens=dict.fromkeys(texts, 300))
+        vocab = formats.load(
+            path, pattern=None, special_tokens=dict.fromkeys(texts, 300), format="tiktoken"
+        )
         assert vocab.tokens[300] == texts[0].encode()  # the first is what the id decodes to
         assert vocab.extras == ("shared ids",)
         again = tmp_path / "again.tiktoken"
-        ranks.save(vocab, again, overwrite=True)
-        assert ranks.load(again) == vocab
+        formats.save(vocab, again, overwrite=True, format="tiktoken")
+        assert formats.load(again, format="tiktoken") == vocab
         assert reference.encode(vocab, "<b>x<a>", allowed_special="all") == [300, 120, 300]
 
 
 def test_a_file_without_every_byte_is_refused(tmp_path: Path) -> None:
     for data in (b"", lines(BYTES[:-1]), lines([b"ab"])):
         with pytest.raises(FormatError, match="of 256 bytes"):
-            ranks.load(write(tmp_path, data), pattern=None, special_tokens={})
+            formats.load(write(tmp_path, data), pattern=None, special_tokens={}, format="tiktoken")
 
 
 def test_truncations_and_mutations_are_read_or_refused_but_never_crash(tmp_path: Path) -> None:
@@ -253,7 +254,7 @@ def test_truncations_and_mutations_are_read_or_refused_but_never_crash(tmp_path:
         path = write(tmp_path, case)
         ranks.recognize(path, case)
         try:
-            ranks.load(path, pattern=None, special_tokens={"<s>": 999})
+            formats.load(path, pattern=None, special_tokens={"<s>": 999}, format="tiktoken")
         except (FormatError, UnsupportedError, VocabularyError):
             refused += 1
     assert refused > 100
@@ -291,8 +292,8 @@ def test_what_is_saved_is_loaded_the_same_and_read_by_tiktoken(
 ) -> None:
     path = tmp_path / "ranks.tiktoken"
     vocab = sound()
-    ranks.save(vocab, path)
-    assert ranks.load(path) == vocab
+    formats.save(vocab, path, format="tiktoken")
+    assert formats.load(path, format="tiktoken") == vocab
     assert (
         json.loads((tmp_path / "ranks.tiktoken.byteweld.json").read_text("utf-8"))["byteweld"] == 1
     )
@@ -306,20 +307,22 @@ def test_what_is_saved_is_loaded_the_same_and_read_by_tiktoken(
 
 def test_options_win_over_the_sidecar(tmp_path: Path) -> None:
     path = tmp_path / "ranks.tiktoken"
-    ranks.save(sound(), path)
-    vocab = ranks.load(path, pattern=None)
+    formats.save(sound(), path, format="tiktoken")
+    vocab = formats.load(path, pattern=None, format="tiktoken")
     assert vocab.pattern is None
     assert vocab.special_tokens == sound().special_tokens
-    assert ranks.load(path, pattern=None, special_tokens={}).special_tokens == {}
+    assert (
+        formats.load(path, pattern=None, special_tokens={}, format="tiktoken").special_tokens == {}
+    )
 
 
 def test_a_sidecar_of_another_file_is_refused_unless_everything_is_given(tmp_path: Path) -> None:
     path = tmp_path / "ranks.tiktoken"
-    ranks.save(sound(), path)
+    formats.save(sound(), path, format="tiktoken")
     path.write_bytes(lines(BYTES))
     with pytest.raises(FormatError, match="belongs to a file"):
-        ranks.load(path)
-    assert len(ranks.load(path, pattern=None, special_tokens={})) == 256
+        formats.load(path, format="tiktoken")
+    assert len(formats.load(path, pattern=None, special_tokens={}, format="tiktoken")) == 256
 
 
 @pytest.mark.parametrize(
@@ -343,27 +346,27 @@ def test_a_bad_sidecar_is_a_format_error(
     tmp_path: Path, change: dict[str, Any], message: str
 ) -> None:
     path = tmp_path / "ranks.tiktoken"
-    ranks.save(sound(), path)
+    formats.save(sound(), path, format="tiktoken")
     beside = tmp_path / "ranks.tiktoken.byteweld.json"
     value = json.loads(beside.read_text("utf-8"))
     beside.write_text(json.dumps(value | change), encoding="utf-8")
     with pytest.raises(FormatError, match=message):
-        ranks.load(path)
+        formats.load(path, format="tiktoken")
     for key in value:
         beside.write_text(json.dumps({k: v for k, v in value.items() if k != key}), "utf-8")
         with pytest.raises(KeyError, match=key):
-            ranks.load(path)
+            formats.load(path, format="tiktoken")
 
 
 def test_every_truncation_of_a_sidecar_is_a_format_error(tmp_path: Path) -> None:
     path = tmp_path / "ranks.tiktoken"
-    ranks.save(sound(), path)
+    formats.save(sound(), path, format="tiktoken")
     beside = tmp_path / "ranks.tiktoken.byteweld.json"
     data = beside.read_bytes()
     for size in range(len(data) - 1):  # the last byte is a newline
         beside.write_bytes(data[:size])
         with pytest.raises(FormatError):
-            ranks.load(path)
+            formats.load(path, format="tiktoken")
 
 
 @pytest.mark.parametrize(
@@ -389,7 +392,7 @@ def test_what_ranks_cannot_hold_is_refused_by_name(
     tmp_path: Path, vocab: Vocabulary, named: str
 ) -> None:
     with pytest.raises(UnsupportedError, match=named):
-        ranks.save(vocab, tmp_path / "ranks.tiktoken")
+        formats.save(vocab, tmp_path / "ranks.tiktoken", format="tiktoken")
     assert not list(tmp_path.iterdir())
 
 
@@ -399,11 +402,11 @@ def test_nothing_is_replaced_without_overwrite(tmp_path: Path) -> None:
     for taken, free in ((path, beside), (beside, path)):
         taken.write_bytes(b"mine")
         with pytest.raises(FileExistsError, match="overwrite=True"):
-            ranks.save(sound(), path)
+            formats.save(sound(), path, format="tiktoken")
         assert taken.read_bytes() == b"mine"
         assert not free.exists()
-        ranks.save(sound(), path, overwrite=True)
-        assert ranks.load(path) == sound()
+        formats.save(sound(), path, overwrite=True, format="tiktoken")
+        assert formats.load(path, format="tiktoken") == sound()
         path.unlink()
         beside.unlink()
 
@@ -420,18 +423,22 @@ def unpack(shared: Path, name: str, folder: Path) -> Path:
 def test_gpt2_is_one_vocabulary_in_both_formats(tmp_path: Path, shared: Path) -> None:
     path = unpack(shared, "tiktoken/r50k_base.tiktoken", tmp_path)
     before = path.read_bytes()
-    vocab = ranks.load(path, pattern="gpt2", special_tokens={"<|endoftext|>": 50256})
-    other = hf.load(unpack(shared, "hf/gpt2.tokenizer.json", tmp_path))
+    vocab = formats.load(
+        path, pattern="gpt2", special_tokens={"<|endoftext|>": 50256}, format="tiktoken"
+    )
+    other = formats.load(unpack(shared, "hf/gpt2.tokenizer.json", tmp_path), format="huggingface")
     assert vocab == other
     assert vocab.fingerprint == other.fingerprint
-    ranks.save(other, path, overwrite=True)
+    formats.save(other, path, overwrite=True, format="tiktoken")
     assert path.read_bytes() == before
 
 
 @pytest.mark.parametrize("name", ["p50k_base", "qwen"])
 def test_real_files_have_the_ids_of_tiktoken(tmp_path: Path, shared: Path, name: str) -> None:
     path = unpack(shared, f"tiktoken/{name}.tiktoken", tmp_path)
-    vocab = ranks.load(path, pattern="gpt2", special_tokens={"<|eot|>": 900_000})
+    vocab = formats.load(
+        path, pattern="gpt2", special_tokens={"<|eot|>": 900_000}, format="tiktoken"
+    )
     peer = peer_of(path, patterns.GPT2, {"<|eot|>": 900_000})
     for text in [*TEXTS, (shared / "nasty/text/html_soup.txt").read_text("utf-8")[:3000]]:
         same_ids(vocab, peer, text)

@@ -12,10 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from byteweld import patterns, reference
+from byteweld import formats, patterns, reference
 from byteweld._byte_letters import BYTE_TO_CHAR
 from byteweld.errors import FormatError, UnsupportedError, VocabularyError
-from byteweld.formats import hf_tokenizer_json as hf
 from byteweld.formats import vocab_merges as gpt2
 from byteweld.vocab import Vocabulary
 from tests.helpers.strategies import examples
@@ -48,14 +47,14 @@ def put(folder: Path, ids: object, merges: str, names: tuple[str, str] | None = 
 
 
 def test_what_is_saved_is_loaded_the_same(tmp_path: Path) -> None:
-    gpt2.save(sound(), tmp_path / "out")
+    formats.save(sound(), tmp_path / "out", format="gpt2")
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"vocab.json", "merges.txt", "byteweld.json"}
     assert (tmp_path / "out/merges.txt").read_text("utf-8") == ("#version: 0.2\na b\nĠ ab\nÃ ©\n")
-    assert gpt2.load(tmp_path / "out") == sound()
-    assert gpt2.load(tmp_path / "out/vocab.json") == sound()
-    gpt2.save(sound(), tmp_path / "out/vocab.json", overwrite=True)
-    assert gpt2.load(tmp_path / "out") == sound()
+    assert formats.load(tmp_path / "out", format="gpt2") == sound()
+    assert formats.load(tmp_path / "out/vocab.json", format="gpt2") == sound()
+    formats.save(sound(), tmp_path / "out/vocab.json", overwrite=True, format="gpt2")
+    assert formats.load(tmp_path / "out", format="gpt2") == sound()
 
 
 @examples(40)
@@ -77,7 +76,7 @@ def test_the_real_library_gives_our_ids(
             order.append(len(tokens))
             tokens[len(tokens)] = tokens[a] + tokens[b]
     vocab = Vocabulary(tokens, merges, pattern=patterns.GPT2)
-    gpt2.save(vocab, tmp_path, overwrite=True)
+    formats.save(vocab, tmp_path, overwrite=True, format="gpt2")
     model = tokenizers.models.BPE.from_file(
         str(tmp_path / "vocab.json"), str(tmp_path / "merges.txt")
     )
@@ -85,7 +84,7 @@ def test_the_real_library_gives_our_ids(
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     for text in texts:
         assert tokenizer.encode(text).ids == reference.encode(vocab, text)
-    assert gpt2.load(tmp_path) == vocab
+    assert formats.load(tmp_path, format="gpt2") == vocab
 
 
 def version_word() -> Vocabulary:
@@ -112,7 +111,7 @@ def test_what_the_files_cannot_hold_is_refused_by_name(
     tmp_path: Path, vocab: Vocabulary, named: str
 ) -> None:
     with pytest.raises(UnsupportedError, match=named):
-        gpt2.save(vocab, tmp_path / "out")
+        formats.save(vocab, tmp_path / "out", format="gpt2")
     assert not (tmp_path / "out").exists()
 
 
@@ -122,7 +121,7 @@ def test_nothing_is_replaced_without_overwrite(tmp_path: Path) -> None:
         folder.mkdir()
         (folder / name).write_bytes(b"mine")
         with pytest.raises(FileExistsError, match=name):
-            gpt2.save(sound(), folder)
+            formats.save(sound(), folder, format="gpt2")
         assert [path.name for path in folder.iterdir()] == [name]
         assert (folder / name).read_bytes() == b"mine"
 
@@ -134,11 +133,11 @@ def test_special_tokens_of_any_text_are_kept(tmp_path: Path) -> None:
         BYTES | {i: text.encode() for text, i in special_tokens.items()},
         special_tokens=special_tokens,
     )
-    gpt2.save(vocab, tmp_path / "a")
-    assert gpt2.load(tmp_path / "a") == vocab
+    formats.save(vocab, tmp_path / "a", format="gpt2")
+    assert formats.load(tmp_path / "a", format="gpt2") == vocab
     shared = Vocabulary(BYTES | {256: b" a"}, [(32, 97, 256)], special_tokens={" a": 256})
-    gpt2.save(shared, tmp_path / "b")
-    assert gpt2.load(tmp_path / "b") == shared
+    formats.save(shared, tmp_path / "b", format="gpt2")
+    assert formats.load(tmp_path / "b", format="gpt2") == shared
 
 
 # ---------------------------------------------------------------------- reading
@@ -147,9 +146,9 @@ def test_special_tokens_of_any_text_are_kept(tmp_path: Path) -> None:
 def test_both_pairs_of_names_are_read(tmp_path: Path) -> None:
     merges = "#version: 0.2\na b\n"
     put(tmp_path, LETTERS | {"ab": 256}, merges, ("encoder.json", "vocab.bpe"))
-    vocab = gpt2.load(tmp_path, **NONE)
+    vocab = formats.load(tmp_path, **NONE, format="gpt2")
     assert vocab.merges == [(b"a", b"b")]
-    assert gpt2.load(tmp_path / "encoder.json", **NONE) == vocab
+    assert formats.load(tmp_path / "encoder.json", **NONE, format="gpt2") == vocab
 
 
 def test_without_pattern_and_special_tokens_the_error_says_how_to_give_them(
@@ -157,28 +156,30 @@ def test_without_pattern_and_special_tokens_the_error_says_how_to_give_them(
 ) -> None:
     put(tmp_path, LETTERS, "#version: 0.2\n")
     with pytest.raises(FormatError, match=r"no byteweld.json .* pass pattern= .*special_tokens="):
-        gpt2.load(tmp_path)
-    vocab = gpt2.load(tmp_path, pattern="gpt2", special_tokens={"<s>": 256}, roles={"bos": 256})
+        formats.load(tmp_path, format="gpt2")
+    vocab = formats.load(
+        tmp_path, pattern="gpt2", special_tokens={"<s>": 256}, roles={"bos": 256}, format="gpt2"
+    )
     assert (vocab.pattern, vocab.roles) == (patterns.GPT2, {"bos": 256})
 
 
 def test_a_sidecar_belongs_to_both_files_as_they_were_saved(tmp_path: Path) -> None:
     for name in ("vocab.json", "merges.txt"):
-        gpt2.save(sound(), tmp_path, overwrite=True)
+        formats.save(sound(), tmp_path, overwrite=True, format="gpt2")
         path = tmp_path / name
         path.write_bytes(path.read_bytes() + b"\n")
         with pytest.raises(FormatError, match="belongs to"):
-            gpt2.load(tmp_path)
+            formats.load(tmp_path, format="gpt2")
 
 
 def test_a_missing_path_is_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
-        gpt2.load(tmp_path / "nowhere")
+        formats.load(tmp_path / "nowhere", format="gpt2")
     (tmp_path / "vocab.json").write_text("{}", "utf-8")
     with pytest.raises(FileNotFoundError):
-        gpt2.load(tmp_path / "vocab.json")
+        formats.load(tmp_path / "vocab.json", format="gpt2")
     with pytest.raises(FormatError, match="expected a folder"):
-        gpt2.load(tmp_path)
+        formats.load(tmp_path, format="gpt2")
 
 
 @pytest.mark.parametrize(
@@ -200,7 +201,7 @@ def test_an_error_in_the_merges_names_its_line(
 ) -> None:
     put(tmp_path, LETTERS | {"ab": 256}, merges)
     with pytest.raises(FormatError, match=message) as caught:
-        gpt2.load(tmp_path, **NONE)
+        formats.load(tmp_path, **NONE, format="gpt2")
     assert str(caught.value).startswith(f"{tmp_path / 'merges.txt'}:{line}: ")
 
 
@@ -221,21 +222,21 @@ def test_an_error_in_the_merges_names_its_line(
 def test_a_bad_vocabulary_is_a_format_error(tmp_path: Path, ids: object, message: str) -> None:
     put(tmp_path, ids, "#version: 0.2\n")
     with pytest.raises(FormatError, match=message):
-        gpt2.load(tmp_path, **NONE)
+        formats.load(tmp_path, **NONE, format="gpt2")
 
 
 def test_a_special_token_with_another_id_than_in_the_file_is_refused(tmp_path: Path) -> None:
     put(tmp_path, LETTERS | {"<s>": 256}, "#version: 0.2\n")
     with pytest.raises(FormatError, match="'<s>' has id 300, but the file gives it 256"):
-        gpt2.load(tmp_path, pattern=None, special_tokens={"<s>": 300})
+        formats.load(tmp_path, pattern=None, special_tokens={"<s>": 300}, format="gpt2")
     with pytest.raises(FormatError, match="'<t>' has id 97"):
-        gpt2.load(tmp_path, pattern=None, special_tokens={"<t>": 97})
-    vocab = gpt2.load(tmp_path, pattern=None, special_tokens={"<s>": 256})
+        formats.load(tmp_path, pattern=None, special_tokens={"<t>": 97}, format="gpt2")
+    vocab = formats.load(tmp_path, pattern=None, special_tokens={"<s>": 256}, format="gpt2")
     assert vocab.special_tokens == {"<s>": 256}
 
 
 def test_truncations_and_mutations_are_read_or_refused_but_never_crash(tmp_path: Path) -> None:
-    gpt2.save(sound(), tmp_path)
+    formats.save(sound(), tmp_path, format="gpt2")
     rng = random.Random(3)
     refused = 0
     choices: list[dict[str, Any]] = [{}, {"pattern": None, "special_tokens": {"<|eot|>": 300}}]
@@ -253,7 +254,7 @@ def test_truncations_and_mutations_are_read_or_refused_but_never_crash(tmp_path:
             gpt2.recognize(path, case)
             for options in choices:
                 try:
-                    gpt2.load(tmp_path, **options)
+                    formats.load(tmp_path, **options, format="gpt2")
                 except (FormatError, UnsupportedError, VocabularyError):
                     refused += 1
         path.write_bytes(data)
@@ -262,7 +263,7 @@ def test_truncations_and_mutations_are_read_or_refused_but_never_crash(tmp_path:
 
 def test_recognition_is_by_the_files_of_the_folder(tmp_path: Path) -> None:
     assert not gpt2.recognize(tmp_path, b"")
-    gpt2.save(sound(), tmp_path)
+    formats.save(sound(), tmp_path, format="gpt2")
     assert gpt2.recognize(tmp_path, b"")
     path = tmp_path / "vocab.json"
     assert gpt2.recognize(path, path.read_bytes())
@@ -277,11 +278,13 @@ def test_the_original_files_of_gpt2_are_the_same_vocabulary(tmp_path: Path, shar
     for name in ("gpt2/encoder.json", "gpt2/vocab.bpe", "hf/gpt2.tokenizer.json"):
         data = gzip.decompress((shared / "vocabs" / f"{name}.gz").read_bytes())
         (tmp_path / name.rpartition("/")[2]).write_bytes(data)
-    vocab = gpt2.load(tmp_path, pattern="gpt2", special_tokens={"<|endoftext|>": 50256})
-    assert vocab == hf.load(tmp_path / "gpt2.tokenizer.json")
-    gpt2.save(vocab, tmp_path / "out")
+    vocab = formats.load(
+        tmp_path, pattern="gpt2", special_tokens={"<|endoftext|>": 50256}, format="gpt2"
+    )
+    assert vocab == formats.load(tmp_path / "gpt2.tokenizer.json", format="huggingface")
+    formats.save(vocab, tmp_path / "out", format="gpt2")
     assert (tmp_path / "out/merges.txt").read_bytes() == (tmp_path / "vocab.bpe").read_bytes()
-    assert gpt2.load(tmp_path / "out") == vocab
+    assert formats.load(tmp_path / "out", format="gpt2") == vocab
 
 
 # ---------------------------------------------------------------------- what only one check notices
@@ -289,7 +292,7 @@ def test_the_original_files_of_gpt2_are_the_same_vocabulary(tmp_path: Path, shar
 
 @pytest.mark.parametrize("name", ["merges.txt", "vocab.json", "vocab.bpe", "encoder.json"])
 def test_a_folder_with_one_of_the_two_files_is_not_the_format(tmp_path: Path, name: str) -> None:
-    gpt2.save(sound(), tmp_path / "out")
+    formats.save(sound(), tmp_path / "out", format="gpt2")
     other = {"merges.txt": "vocab.json", "vocab.json": "merges.txt"}.get(name)
     if other is not None:
         (tmp_path / "out" / other).unlink()
@@ -298,27 +301,27 @@ def test_a_folder_with_one_of_the_two_files_is_not_the_format(tmp_path: Path, na
             (tmp_path / "out" / file).unlink()
         (tmp_path / "out" / name).write_text("{}")
     with pytest.raises(FormatError, match=r"expected a folder with vocab\.json and merges\.txt"):
-        gpt2.load(tmp_path / "out")
+        formats.load(tmp_path / "out", format="gpt2")
 
 
 def test_a_folder_may_have_the_name_of_the_file(tmp_path: Path) -> None:
     (tmp_path / "vocab.json").mkdir()
     put(tmp_path / "vocab.json", LETTERS | {"ab": 256}, "#version: 0.2\na b\n")
-    assert gpt2.load(tmp_path / "vocab.json", **NONE).merges == [(b"a", b"b")]
+    assert formats.load(tmp_path / "vocab.json", **NONE, format="gpt2").merges == [(b"a", b"b")]
 
 
 def test_another_alphabet_beside_the_files_is_refused(tmp_path: Path) -> None:
-    gpt2.save(sound(), tmp_path / "out")
+    formats.save(sound(), tmp_path / "out", format="gpt2")
     sidecar = tmp_path / "out" / "byteweld.json"
     sidecar.write_text(sidecar.read_text().replace('"alphabet": "bytes"', '"alphabet": "ascii"'))
     with pytest.raises(UnsupportedError, match="byte letters cannot have the alphabet 'ascii'"):
-        gpt2.load(tmp_path / "out")
+        formats.load(tmp_path / "out", format="gpt2")
 
 
 def test_the_last_line_needs_no_line_end(tmp_path: Path) -> None:
     ids = LETTERS | {"ab": 256, "abc": 257}
-    with_end = gpt2.load(put(tmp_path, ids, "#version: 0.2\na b\nab c\n"), **NONE)
-    without = gpt2.load(put(tmp_path, ids, "#version: 0.2\na b\nab c"), **NONE)
+    with_end = formats.load(put(tmp_path, ids, "#version: 0.2\na b\nab c\n"), **NONE, format="gpt2")
+    without = formats.load(put(tmp_path, ids, "#version: 0.2\na b\nab c"), **NONE, format="gpt2")
     assert len(without.merges) == 2
     assert without == with_end
 
@@ -327,7 +330,7 @@ def test_the_last_line_needs_no_line_end(tmp_path: Path) -> None:
 def test_a_line_that_is_not_two_tokens_and_a_space_is_named(tmp_path: Path, line: str) -> None:
     put(tmp_path, LETTERS | {"ab": 256}, f"#version: 0.2\n{line}\na b\n")
     with pytest.raises(FormatError, match="expected two tokens and a space between them") as caught:
-        gpt2.load(tmp_path, **NONE)
+        formats.load(tmp_path, **NONE, format="gpt2")
     assert f"{line!r}" in str(caught.value)
     assert caught.value.path == f"{tmp_path / 'merges.txt'}:2"
 
@@ -336,7 +339,7 @@ def test_a_token_that_a_merge_makes_is_in_byte_letters_even_if_it_is_special(
     tmp_path: Path,
 ) -> None:
     put(tmp_path, LETTERS | {"ab": 256, "Ġa": 257}, "#version: 0.2\na b\nĠ a\n")
-    loaded = gpt2.load(tmp_path, pattern=None, special_tokens={"ab": 256})
+    loaded = formats.load(tmp_path, pattern=None, special_tokens={"ab": 256}, format="gpt2")
     assert loaded.tokens[256] == b"ab"
     with pytest.raises(FormatError, match=r"'Ġa' has id 257, whose bytes are b' a'"):
-        gpt2.load(tmp_path, pattern=None, special_tokens={"Ġa": 257})
+        formats.load(tmp_path, pattern=None, special_tokens={"Ġa": 257}, format="gpt2")
