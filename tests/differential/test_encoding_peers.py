@@ -14,17 +14,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import byteweld
-from byteweld import PATTERNS, SpecialTokenError, Tokenizer
+from byteweld import PATTERNS, Tokenizer
 from tests.helpers import frozen
 from tests.helpers.strategies import (
     ENDOFTEXT,
     NASTY,
-    any_texts,
-    as_bytes,
     examples,
     rank_tables,
     rich_texts,
-    surrogate_texts,
     texts,
 )
 
@@ -186,60 +183,6 @@ def test_any_table_of_ranks_gives_tiktokens_ids(ranks, some):
 # ---------------------------------------------------------------------- tiktoken's methods
 
 
-def outcome(function, *arguments, **options):
-    """What a call returns, or the kind of its error; ours derive from the same builtins."""
-    try:
-        return function(*arguments, **options)
-    except (ValueError, KeyError, OverflowError, TypeError) as error:
-        for kind in (UnicodeError, OverflowError, KeyError, TypeError, ValueError):
-            if isinstance(error, kind):
-                return kind
-
-
-def test_lone_surrogates_have_tiktokens_ids(pairs):
-    @examples(60)
-    @given(surrogate_texts)
-    def same_ids(text):
-        for pair in pairs:
-            assert pair.tok.encode(text) == pair.tiktoken.encode(text)
-            assert pair.tok.encode_ordinary(text) == pair.tiktoken.encode_ordinary(text)
-
-    same_ids()
-
-
-def test_special_tokens_are_allowed_and_rejected_as_in_tiktoken(pairs):
-    pair = pairs[0]
-    sets = st.sampled_from(
-        ["all", set(), {ENDOFTEXT}, {"<|a|>"}, {ENDOFTEXT, "<|a|>"}, {"no such token"}, {"a"}]
-    )
-    inputs = st.lists(
-        st.sampled_from([*SPECIALS, "a", " ", "<|", "|>", "<|endoftext", "no such token"]),
-        max_size=6,
-    ).map("".join)
-
-    @examples(200)
-    @given(inputs, sets, sets)
-    def same_outcome(text, allowed, disallowed):
-        if disallowed != "all":
-            disallowed = frozenset(disallowed)
-        choice = {"allowed_special": allowed, "disallowed_special": disallowed}
-        expected = outcome(pair.tiktoken.encode, text, **choice)
-        assert outcome(pair.tok.encode, text, **choice) == expected
-        assert outcome(pair.tok.encode, text.encode(), **choice) == expected
-        batch = outcome(pair.tok.encode_batch, [text], **choice)
-        assert batch == (expected if expected is ValueError else [expected])
-        if expected is not ValueError:
-            assert pair.tok.count(text, **choice) == len(expected)
-            assert pair.tok.encode_to_numpy(text, **choice).tolist() == expected
-            assert list(pair.tok.encode_iterable(iter(text), **choice)) == expected
-
-    same_outcome()
-    with pytest.raises(ValueError, match="endoftext"):
-        pair.tiktoken.encode(f"a{ENDOFTEXT}")
-    with pytest.raises(SpecialTokenError, match="endoftext"):
-        pair.tok.encode(f"a{ENDOFTEXT}")
-
-
 def test_encode_with_unstable_is_tiktokens(pairs):
     @examples(150)
     @given(st.one_of(st.text(alphabet="the a'\n n", max_size=12), rich_texts.map(lambda t: t[:12])))
@@ -253,67 +196,6 @@ def test_encode_with_unstable_is_tiktokens(pairs):
             assert sorted(map(tuple, ours[1])) == sorted(map(tuple, completions))
 
     same()
-
-
-def test_decoding_is_tiktokens_with_its_errors(pairs):
-    ids = st.lists(st.one_of(st.integers(0, 1199), st.integers(-2, 2**33)), max_size=8)
-
-    @examples(150)
-    @given(
-        st.one_of(ids, any_texts.map(as_bytes)), st.sampled_from(["replace", "strict", "ignore"])
-    )
-    def same(drawn, errors):
-        for pair in pairs:
-            numbers = pair.tok.encode_ordinary(drawn) if isinstance(drawn, bytes) else drawn
-            for name in ("decode_bytes", "decode_tokens_bytes", "decode_with_offsets"):
-                ours, theirs = getattr(pair.tok, name), getattr(pair.tiktoken, name)
-                assert outcome(ours, numbers) == outcome(theirs, numbers), name
-            ours = outcome(pair.tok.decode, numbers, errors)
-            assert ours == outcome(pair.tiktoken.decode, numbers, errors)
-            for number in numbers[:2]:
-                ours = outcome(pair.tok.decode_single_token_bytes, number)
-                assert ours == outcome(pair.tiktoken.decode_single_token_bytes, number)
-
-    same()
-
-
-def test_encode_single_token_is_tiktokens_with_its_errors(pairs):
-    for pair in pairs:
-        some = [
-            *pair.tok.vocab.ids,
-            *SPECIALS,
-            "no such token",
-            b"no such token",
-            "",
-            b"",
-            "the",
-            b"\xff",
-        ]
-        for token in some:
-            ours = outcome(pair.tok.encode_single_token, token)
-            assert ours == outcome(pair.tiktoken.encode_single_token, token), token
-
-
-def test_batches_and_properties_are_tiktokens(pairs):
-    for pair in pairs:
-        ours, theirs = pair.tok, pair.tiktoken
-        some = [text for text in NASTY if len(text) < 1000]
-        assert ours.encode_ordinary_batch(some) == theirs.encode_ordinary_batch(some)
-        batch = ours.encode_batch(some, allowed_special="all")
-        assert batch == theirs.encode_batch(some, allowed_special="all")
-        assert ours.decode_batch(batch) == theirs.decode_batch(batch)
-        assert ours.decode_bytes_batch(batch) == theirs.decode_bytes_batch(batch)
-        assert ours.n_vocab == theirs.n_vocab
-        assert ours.max_token_value == theirs.max_token_value
-        assert ours.special_tokens_set == theirs.special_tokens_set
-        assert ours.eot_token == theirs.eot_token
-        assert ours.token_byte_values() == theirs.token_byte_values()
-        for token_id in (0, 300, ours.eot_token, 10**6):
-            assert ours.is_special_token(token_id) == theirs.is_special_token(token_id)
-        text = "to numpy " + ENDOFTEXT
-        array = ours.encode_to_numpy(text, allowed_special="all")
-        expected = theirs.encode_to_numpy(text, allowed_special="all")
-        assert array.dtype == expected.dtype and array.tolist() == expected.tolist()
 
 
 # ---------------------------------------------------------------------- very long texts

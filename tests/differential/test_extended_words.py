@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import gzip
-import json
 
 import pytest
 
@@ -60,9 +58,10 @@ def extended(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["gpt2", "gpt4o"])
-def test_a_tokenizer_json_has_the_same_ids_in_the_real_tokenizers(name, extended, shared, tmp_path):
-    content = gzip.decompress((shared / "vocabs" / "hf" / f"{name}.tokenizer.json.gz").read_bytes())
-    (tmp_path / "start.json").write_bytes(content)
+def test_a_tokenizer_json_has_the_same_ids_in_the_real_tokenizers(
+    name, extended, unpacked, tmp_path
+):
+    (tmp_path / "start.json").write_bytes(unpacked("hf", name)[1].read_bytes())
     tok = extended("start.json", "longer.json")
     real = tokenizers.Tokenizer.from_file("longer.json")
     for text in TEXTS:
@@ -72,11 +71,9 @@ def test_a_tokenizer_json_has_the_same_ids_in_the_real_tokenizers(name, extended
 
 
 @pytest.mark.parametrize("name", ["r50k_base", "cl100k_base", "o200k_base"])
-def test_a_rank_file_has_the_same_ids_in_the_real_tiktoken(name, extended, shared, tmp_path):
-    index = json.loads((shared / "vocabs" / "index.json").read_bytes())
-    [entry] = [v for v in index["vocabs"] if (v["kind"], v["name"]) == ("tiktoken", name)]
-    content = gzip.decompress((shared / "vocabs" / entry["file"]).read_bytes())
-    (tmp_path / "start.tiktoken").write_bytes(content)
+def test_a_rank_file_has_the_same_ids_in_the_real_tiktoken(name, extended, unpacked, tmp_path):
+    entry, file = unpacked("tiktoken", name)
+    (tmp_path / "start.tiktoken").write_bytes(file.read_bytes())
     options = {"pattern": entry["pat_str"], "special_tokens": entry["special_tokens"]}
     tok = extended("start.tiktoken", "longer.tiktoken", **options)
     lines = [line.split() for line in (tmp_path / "longer.tiktoken").read_bytes().splitlines()]

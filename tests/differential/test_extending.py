@@ -14,26 +14,6 @@ LARGE = ("cl100k_base", "o200k_base", "llama4", "qwen", "kimi_k2")
 NAMES = ["r50k_base", *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)]
 
 
-@pytest.fixture(scope="module")
-def entries(shared):
-    index = json.loads((shared / "vocabs" / "index.json").read_bytes())
-    return {(entry["kind"], entry["name"]): entry for entry in index["vocabs"]}
-
-
-@pytest.fixture
-def load(shared, entries, tmp_path):
-    def load_one(kind, name):
-        entry = entries[kind, name]
-        path = tmp_path / "vocabulary"
-        path.write_bytes(gzip.decompress((shared / "vocabs" / entry["file"]).read_bytes()))
-        options = {}
-        if kind == "tiktoken":
-            options = {"pattern": entry["pat_str"], "special_tokens": entry["special_tokens"]}
-        return byteweld.load(path, **options)
-
-    return load_one
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_new_tokens_expanded_are_tiktokens_ids(name, load, shared, tmp_path):
     start = load("tiktoken", name)

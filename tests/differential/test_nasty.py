@@ -13,7 +13,6 @@ import json
 import unicodedata
 from functools import cache, cached_property
 from itertools import groupby, product
-from pathlib import Path
 
 import pytest
 
@@ -51,14 +50,11 @@ CONTEXTS = ("a{0}b\n;", " {0}{0}\n", "{0}{0} ", "{0}'s\n", "1{0}2\n", "{0}\n{0};
 class Pair:
     """A vocabulary in byteweld and in its peer, both from the same file."""
 
-    def __init__(self, entry, file, turn):
+    def __init__(self, tok, entry, file, turn):
+        self.tok = tok
         self.turn = turn
         self._file = file
         self._pattern = entry.get("pat_str")
-        given = {}
-        if entry["kind"] == "tiktoken":
-            given = {"pattern": entry["pat_str"], "special_tokens": entry["special_tokens"]}
-        self.tok = byteweld.load(file, **given)
 
     @cached_property
     def peer(self):
@@ -91,34 +87,15 @@ class Pair:
         )
 
 
-@pytest.fixture(scope="session")
-def entries(shared):
-    index = json.loads((shared / "vocabs" / "index.json").read_bytes())
-    return {(entry["kind"], entry["name"]): entry for entry in index["vocabs"]}
-
-
-@pytest.fixture(scope="session")
-def unpacked(shared, entries, tmp_path_factory):
-    """Unpack a vocabulary's file; returns its entry and the file."""
-    folder = tmp_path_factory.mktemp("vocabularies")
-
-    def unpack(key):
-        entry = entries[key]
-        file = folder / Path(entry["file"]).name.removesuffix(".gz")
-        if not file.exists():
-            file.write_bytes(gzip.decompress((shared / "vocabs" / entry["file"]).read_bytes()))
-        return entry, file
-
-    return unpack
-
-
 @pytest.fixture(
     scope="module",
     params=[*NAMES, *(pytest.param(key, marks=pytest.mark.slow) for key in MORE_NAMES)],
     ids="-".join,
 )
-def pair(request, unpacked):
-    return Pair(*unpacked(request.param), [*NAMES, *MORE_NAMES].index(request.param))
+def pair(request, load, unpacked):
+    return Pair(
+        load(*request.param), *unpacked(*request.param), [*NAMES, *MORE_NAMES].index(request.param)
+    )
 
 
 def in_contexts(code_points):
@@ -235,25 +212,24 @@ def _in_lists(rows, size):
 
 # ---------------------------------------------------------------------- very long texts
 
-# The others of the record are in test_frozen_answers.
-LONG = [("tiktoken", "qwen"), ("hf", "gpt2"), ("hf", "gpt4"), ("hf", "qwen2_5")]
+LONG = [("hf", "qwen2_5"), ("tiktoken", "o200k_base")]
+MORE_LONG = [
+    *(("tiktoken", name) for name in ("r50k_base", "cl100k_base", "qwen")),
+    *(("hf", name) for name in ("gpt2", "gpt4")),
+]
 
 
 @pytest.mark.parametrize(
     "key",
-    [LONG[-1], *(pytest.param(key, marks=pytest.mark.slow) for key in LONG[:-1])],
+    [*LONG, *(pytest.param(key, marks=pytest.mark.slow) for key in MORE_LONG)],
     ids="-".join,
 )
-def test_very_long_texts_have_their_frozen_ids(key, unpacked, shared):
-    entry, file = unpacked(key)
-    given = {}
-    if entry["kind"] == "tiktoken":
-        given = {"pattern": entry["pat_str"], "special_tokens": entry["special_tokens"]}
-    tok = byteweld.load(file, **given)
-    name = entry["name"] if entry["kind"] == "tiktoken" else f"hf_{entry['name']}"
+def test_very_long_texts_have_their_frozen_ids(key, load, shared):
+    tok = load(*key)
+    name = key[1] if key[0] == "tiktoken" else f"hf_{key[1]}"
     record = json.loads((shared / "golden" / "long_reference.json").read_bytes())["results"]
     answers = [answer for answer in record if answer["vocab"] == name]
-    assert len(answers) == 21
+    assert answers
     for answer in answers:
         raw = gzip.decompress((shared / "nasty" / "long" / f"{answer['file']}.gz").read_bytes())
         ids = tok.encode_ordinary(raw)

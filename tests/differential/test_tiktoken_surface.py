@@ -218,30 +218,6 @@ def test_any_text_has_tiktokens_ids(name, pairs):
     same()
 
 
-@pytest.mark.parametrize("name", ["gpt2", "cl100k_base"])
-def test_unstable_ends_are_tiktokens(name, pairs, small):
-    def unstable(text, **choice):
-        def call(enc):
-            stable, completions = enc.encode_with_unstable(text, **choice)
-            return stable, sorted(completions)
-
-        return call
-
-    for text in [
-        "",
-        "hello fanta",
-        "hello \n",
-        f"a{ENDOFTEXT}",
-        f"a{ENDOFTEXT}b",
-        "漢",
-        "12",
-        " 's",
-    ]:
-        for choice in ({}, {"allowed_special": "all"}, {"disallowed_special": ()}):
-            check_same(*pairs[name], unstable(text, **choice))
-            check_same(*small, unstable(text, **choice))
-
-
 @examples(60)
 @given(
     rank_tables(), st.sampled_from([PATTERN, r"\S+|\s+", r"(?s:.+)"]), st.lists(texts, max_size=4)

@@ -82,11 +82,9 @@ def digest(answer):
     return hashlib.sha256(json.dumps(answer).encode()).hexdigest()
 
 
-def frozen(corpus, name):
-    return FROZEN[f"{corpus.name}/{name}"]
+# ---------------------------------------------------------------------- ours and the peers'
 
-
-# ---------------------------------------------------------------------- tokenizers
+# What a training gives, as digests: ours, and the peer's. Both take a corpus.
 
 
 def huggingface_digests(letters, ids):
@@ -94,8 +92,8 @@ def huggingface_digests(letters, ids):
     return {"merges": digest(merges), "vocab": digest(sorted(vocab.items())), "ids": digest(ids)}
 
 
-def train_huggingface(corpus, options):
-    return byteweld.train(
+def huggingface(corpus, options):
+    tok = byteweld.train(
         iter(corpus.documents),
         vocab_size=SIZE,
         recipe="huggingface",
@@ -104,42 +102,15 @@ def train_huggingface(corpus, options):
         max_token_bytes=options.get("limit"),
         initial_alphabet=options.get("letters"),
     )
+    ids = [tok.encode(text, allowed_special="all") for text in corpus.sample]
+    return huggingface_digests(in_its_letters(tok.vocab), ids)
 
 
-def encode_all(tok, texts):
-    return [tok.encode(text, allowed_special="all") for text in texts]
-
-
-def peer_encode_all(peer, texts):
-    return [encoding.ids for encoding in peer.encode_batch(texts, add_special_tokens=False)]
-
-
-@pytest.mark.parametrize("name", OPTIONS)
-def test_huggingface_learns_what_tokenizers_learned(corpus, name, tmp_path):
-    tok = train_huggingface(corpus, OPTIONS[name])
-    ids = encode_all(tok, corpus.sample)
-    found = huggingface_digests(in_its_letters(tok.vocab), ids)
-    assert found == frozen(corpus, f"huggingface-{name}")
-    tokenizers = pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
-    file = tmp_path / "tokenizer.json"
-    tok.save(file)
-    assert peer_encode_all(tokenizers.Tokenizer.from_file(str(file)), corpus.sample) == ids
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", OPTIONS)
-def test_tokenizers_learns_what_huggingface_learns(corpus, name):
+def tokenizers(corpus, options):
     pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
-    peer = huggingface_peer(corpus.documents, size=SIZE, **OPTIONS[name])
-    tok = train_huggingface(corpus, OPTIONS[name])
-    assert in_its_letters(tok.vocab) == in_letters(peer)
-    ids = peer_encode_all(peer, corpus.sample)
-    assert encode_all(tok, corpus.sample) == ids
-    found = huggingface_digests(in_letters(peer), ids)
-    assert found == frozen(corpus, f"huggingface-{name}")
-
-
-# ---------------------------------------------------------------------- rustbpe
+    peer = huggingface_peer(corpus.documents, size=SIZE, **options)
+    found = peer.encode_batch(corpus.sample, add_special_tokens=False)
+    return huggingface_digests(in_letters(peer), [encoding.ids for encoding in found])
 
 
 def rustbpe_digests(ranks, ids):
@@ -147,35 +118,18 @@ def rustbpe_digests(ranks, ids):
     return {"tokens": digest(in_order), "ids": digest(ids)}
 
 
-def test_rustbpe_learns_what_rustbpe_learned(corpus):
-    tok = byteweld.train(iter(corpus.documents), vocab_size=SIZE, recipe="rustbpe")
-    assert len(tok) == SIZE
-    found = rustbpe_digests(tok.vocab.ids, [tok.encode(text) for text in corpus.sample])
-    assert found == frozen(corpus, "rustbpe")
+def rustbpe(corpus, documents, size):
+    tok = byteweld.train(iter(documents), vocab_size=size, recipe="rustbpe")
+    assert len(tok) == size or tok.training.stop == "no pairs"
+    sample = corpus.sample if size == SIZE else []
+    return rustbpe_digests(tok.vocab.ids, [tok.encode(text) for text in sample])
 
 
-def test_rustbpe_learns_what_rustbpe_learned_beyond_65_536_tokens(corpus):
-    tok = byteweld.train(iter(corpus.quarter), vocab_size=SIZE_BEYOND_16_BITS, recipe="rustbpe")
-    assert len(tok) > 2**16 or tok.training.stop == "no pairs"
-    assert rustbpe_digests(tok.vocab.ids, []) == frozen(corpus, "rustbpe-beyond-16-bits")
-
-
-@pytest.mark.slow
-def test_the_real_rustbpe_learns_the_same(corpus):
+def real_rustbpe(corpus, documents, size):
     pytest.importorskip("rustbpe", reason="the real rustbpe is not installed")
-    peer = rustbpe_peer(corpus.documents, SIZE)
-    tok = byteweld.train(iter(corpus.documents), vocab_size=SIZE, recipe="rustbpe")
-    assert dict(tok.vocab.ids) == ranks_of(peer)
-    ids = [peer.encode(text) for text in corpus.sample]
-    assert [tok.encode(text) for text in corpus.sample] == ids
-    assert rustbpe_digests(ranks_of(peer), ids) == frozen(corpus, "rustbpe")
-    tok = byteweld.train(iter(corpus.quarter), vocab_size=SIZE_BEYOND_16_BITS, recipe="rustbpe")
-    expected = ranks_of(rustbpe_peer(corpus.quarter, SIZE_BEYOND_16_BITS))
-    assert dict(tok.vocab.ids) == expected
-    assert rustbpe_digests(expected, []) == frozen(corpus, "rustbpe-beyond-16-bits")
-
-
-# ---------------------------------------------------------------------- CS336
+    peer = rustbpe_peer(documents, size)
+    sample = corpus.sample if size == SIZE else []
+    return rustbpe_digests(ranks_of(peer), [peer.encode(text) for text in sample])
 
 
 def cs336_digest(merges, counts):
@@ -183,31 +137,49 @@ def cs336_digest(merges, counts):
     return digest([(left.hex(), right.hex(), count) for (left, right), count in sides])
 
 
-def train_cs336(corpus):
-    options = {"recipe": "from-scratch", "special_tokens": [ENDOFTEXT]}
-    counts = byteweld.count(iter(corpus.documents), **options)
-    return counts, byteweld.train(counts, vocab_size=SIZE, **options)
+CS336 = {"recipe": "from-scratch", "special_tokens": [ENDOFTEXT]}
 
 
-def test_greatest_bytes_learns_what_the_rule_of_cs336_learned(corpus):
-    _, tok = train_cs336(corpus)
-    assert len(tok.vocab.merges) == SIZE - 257
-    found = cs336_digest(tok.vocab.merges, tok.training.merge_counts)
-    assert found == frozen(corpus, "cs336")
+def from_scratch(corpus):
+    tok = byteweld.train(iter(corpus.documents), vocab_size=SIZE, **CS336)
     tokens = [bytes([byte]) for byte in range(256)] + [ENDOFTEXT.encode()]
     tokens += [left + right for left, right in tok.vocab.merges]
     assert dict(tok.vocab.tokens) == dict(enumerate(tokens))
+    return cs336_digest(tok.vocab.merges, tok.training.merge_counts)
 
 
-@pytest.mark.slow
-def test_the_rule_of_cs336_learns_what_greatest_bytes_learns(corpus):
-    counts, tok = train_cs336(corpus)
-    expected = list(train_by_greatest_bytes(dict(counts.items()), SIZE - 257))
-    merges = [(left, right) for left, right, _ in expected]
-    merge_counts = tuple(count for *_, count in expected)
-    assert tok.vocab.merges == merges
-    assert tok.training.merge_counts == merge_counts
-    assert cs336_digest(merges, merge_counts) == frozen(corpus, "cs336")
+def rule_of_cs336(corpus):
+    counts = byteweld.count(iter(corpus.documents), **CS336)
+    found = list(train_by_greatest_bytes(dict(counts.items()), SIZE - 257))
+    return cs336_digest([pair for *pair, _ in found], [count for *_, count in found])
+
+
+TRAINERS = {
+    **{
+        f"huggingface-{name}": (
+            lambda corpus, options=options: huggingface(corpus, options),
+            lambda corpus, options=options: tokenizers(corpus, options),
+        )
+        for name, options in OPTIONS.items()
+    },
+    "rustbpe": (
+        lambda corpus: rustbpe(corpus, corpus.documents, SIZE),
+        lambda corpus: real_rustbpe(corpus, corpus.documents, SIZE),
+    ),
+    "rustbpe-beyond-16-bits": (
+        lambda corpus: rustbpe(corpus, corpus.quarter, SIZE_BEYOND_16_BITS),
+        lambda corpus: real_rustbpe(corpus, corpus.quarter, SIZE_BEYOND_16_BITS),
+    ),
+    "cs336": (from_scratch, rule_of_cs336),
+}
+
+
+@pytest.mark.parametrize(
+    "side", [0, pytest.param(1, marks=pytest.mark.slow)], ids=["ours", "the peer"]
+)
+@pytest.mark.parametrize("name", TRAINERS)
+def test_both_learn_what_is_frozen(corpus, name, side):
+    assert TRAINERS[name][side](corpus) == FROZEN[f"{corpus.name}/{name}"]
 
 
 @examples(200)

@@ -51,49 +51,15 @@ CHARACTERS = (
     '!/.,-_<|>\\"éÉßǅʰªº漢字か한ֿ\u0301\u0903\u20ddαΣςяЯᾈ👍🏽\x00\x01\x7f\ufeff\ufffd\ue000\U0010ffff'
 )
 FRAGMENTS = [
-    *[
-        "'s",
-        "'LL",
-        "'ſ",
-        "don't",
-        " the",
-        "The",
-        "ing",
-        "\r\n",
-        "\n\n",
-        "  ",
-        "   ",
-        "    x",
-        " \n",
-    ],
-    *[
-        "123",
-        "1234",
-        "12345",
-        "ABC",
-        "aBc",
-        "AbC",
-        "e\u0301",
-        "👨‍👩‍👧",
-        "日本",
-        "://",
-        "//\n",
-        "...\n",
-    ],
-    *[ENDOFTEXT, "<|a|>", "<|a|><|b|>", "<|", "|>", "<|endoftext", "\t\t", " \u3000", "\xa0 ", "ÿ"],
+    *"'s|'LL|'ſ|don't| the|The|ing|\r\n|\n\n|  |   |    x| \n|123|1234|12345|ABC|aBc|AbC".split(
+        "|"
+    ),
+    *"e\u0301|👨‍👩‍👧|日本|://|//\n|...\n|\t\t| \u3000|\xa0 |ÿ".split("|"),
+    *[ENDOFTEXT, "<|a|>", "<|a|><|b|>", "<|", "|>", "<|endoftext"],
 ]
 BROKEN = [
-    *[
-        b"\x80",
-        b"\xbf\xbf",
-        b"\xc3",
-        b"\xe2\x82",
-        b"\xf0\x9f\x91",
-        b"\xff",
-        b"\xfe\xff",
-        b"\xc0\xaf",
-    ],
-    *[b"\xed\xa0\x80", b"\xf5\x80\x80\x80", b"\xe0\x80\x80", b"\xf4\x90\x80\x80", b"\xf8\x88"],
+    *b"\x80|\xbf\xbf|\xc3|\xe2\x82|\xf0\x9f\x91|\xff|\xfe\xff|\xc0\xaf|\xed\xa0\x80".split(b"|"),
+    *b"\xf5\x80\x80\x80|\xe0\x80\x80|\xf4\x90\x80\x80|\xf8\x88".split(b"|"),
 ]
 
 tiny_texts = st.one_of(

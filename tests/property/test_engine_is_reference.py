@@ -5,6 +5,8 @@ Training is in test_training_is_reference.py.
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -99,28 +101,9 @@ def test_a_known_pattern_splits_the_hard_strings_as_the_reference_does(name):
 def test_a_known_pattern_splits_all_combinations_of_classes_as_the_reference_does(name):
     pattern = PATTERNS[name]
     tok = Tokenizer(Vocabulary({b: bytes([b]) for b in range(256)}, pattern=pattern))
-    classes = [
-        "a",
-        "B",
-        "s",
-        "'",
-        " ",
-        "\n",
-        "\r",
-        "\u00a0",
-        "1",
-        "!",
-        "/",
-        "\u0301",
-        "漢",
-        "ǅ",
-        "ſ",
-    ]
-    for a in classes:
-        for b in classes:
-            for c in classes:
-                text = f"{a}{b}{c} {c}{a}{b}{b}"
-                assert tok.pretokenize(text) == reference.pretokenize(text.encode(), pattern)
+    for a, b, c in product("aBs' \n\r\u00a01!/\u0301漢ǅſ", repeat=3):
+        text = f"{a}{b}{c} {c}{a}{b}{b}"
+        assert tok.pretokenize(text) == reference.pretokenize(text.encode(), pattern)
 
 
 @pytest.mark.slow
@@ -148,27 +131,22 @@ def check_encoding(vocab, text, tok=None):
     assert tok.decode_bytes(plain) == reference.decode_bytes(vocab, plain)
 
 
+KINDS = {
+    "merges": merge_vocabularies(ignore_merges=False),
+    "ignore_merges": merge_vocabularies(ignore_merges=True),
+    "ranks": rank_vocabularies(),
+    "ascii": ascii_vocabularies(),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
 @examples(100)
-@given(merge_vocabularies(ignore_merges=False), st.lists(any_texts, min_size=2, max_size=8))
-def test_a_merge_list_encodes_as_the_reference_does(vocab, strings):
+@given(st.data())
+def test_any_vocabulary_encodes_as_the_reference_does(kind, data):
+    vocab = data.draw(KINDS[kind])
+    some = st.one_of(ascii_texts, any_texts) if kind == "ascii" else any_texts
     tok = Tokenizer(vocab)
-    for text in strings:
-        check_encoding(vocab, text, tok)
-
-
-@examples(100)
-@given(merge_vocabularies(ignore_merges=True), st.lists(any_texts, min_size=2, max_size=8))
-def test_ignore_merges_encodes_as_the_reference_does(vocab, strings):
-    tok = Tokenizer(vocab)
-    for text in strings:
-        check_encoding(vocab, text, tok)
-
-
-@examples(100)
-@given(rank_vocabularies(), st.lists(any_texts, min_size=2, max_size=8))
-def test_a_rank_file_encodes_as_the_reference_does(vocab, strings):
-    tok = Tokenizer(vocab)
-    for text in strings:
+    for text in data.draw(st.lists(some, min_size=2, max_size=8)):
         check_encoding(vocab, text, tok)
 
 
@@ -200,14 +178,6 @@ def test_lone_surrogates_encode_as_the_reference_does(vocab, text):
     assert tok.encode_batch([text, "a"], disallowed_special=()) == [ids, tok.encode_ordinary("a")]
     assert tok.encode_ragged([text], disallowed_special=())[0].tolist() == ids
     assert list(tok.encode_iterable([text], disallowed_special=())) == ids
-
-
-@examples(80)
-@given(ascii_vocabularies(), st.lists(st.one_of(ascii_texts, any_texts), min_size=2, max_size=8))
-def test_an_ascii_vocabulary_encodes_as_the_reference_does(vocab, strings):
-    tok = Tokenizer(vocab)
-    for text in strings:
-        check_encoding(vocab, text, tok)
 
 
 @pytest.mark.parametrize("name", RECIPES)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-import byteweld
 from byteweld import _saves
 from byteweld.formats import tiktoken_ranks
 from tests.harness import hostile_fs, kill
@@ -92,17 +91,3 @@ def _pipe(folder: Path) -> None:
 
 def _raise() -> None:
     raise OSError
-
-
-def test_a_pipe_where_a_sidecar_should_be_is_not_a_hang(tmp_path: Path) -> None:
-    tok = byteweld.train(documents=kill.CORPUS, vocab_size=270)
-    made = Run("hostile_fs", 60, 0)
-    found = [
-        case
-        for case in hostile_fs._reads(tok, tok)
-        if case.name
-        in ("load tiktoken where a.tiktoken.byteweld.json is a pipe", "load a pipe of any format")
-    ]
-    hostile_fs.run_all(made, found, tmp_path)
-    assert made.findings == []
-    assert made.executions.total() == 2

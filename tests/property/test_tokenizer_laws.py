@@ -18,11 +18,7 @@ from tests.helpers.strategies import (
     as_bytes,
     ascii_vocabularies,
     byte_texts,
-    corpora,
-    cut_into_pieces,
     examples,
-    recipes,
-    rich_texts,
     texts,
     vocabularies,
 )
@@ -157,24 +153,6 @@ def test_counting_and_truncating_long_texts_is_exact(name, toks):
 # ---------------------------------------------------------------------- streams and batches
 
 
-@pytest.mark.parametrize(
-    "name", ["modern", "from-scratch", "ck", "plain", "huggingface", "shared ids"]
-)
-def test_a_text_in_any_pieces_streams_to_the_ids_of_the_whole(name, toks):
-    tok = toks[name]
-
-    @examples(60)
-    @given(cut_into_pieces(st.one_of(rich_texts, st.sampled_from(NASTY))))
-    def streams(pieces):
-        for specials in ({"disallowed_special": ()}, {"allowed_special": "all"}):
-            whole = tok.encode("".join(pieces), **specials)
-            assert list(tok.encode_iterable(iter(pieces), **specials)) == whole
-            in_bytes = [piece.encode() for piece in pieces]
-            assert list(tok.encode_iterable(in_bytes, **specials)) == whole
-
-    streams()
-
-
 @pytest.mark.parametrize("pattern", ["gpt2", "cl100k", "o200k", "ck", None, r"\s+|\S+", "(?:ab)+"])
 @pytest.mark.parametrize("size", [1, 7, 4096, 70_000])
 def test_a_long_text_streams_to_the_ids_of_the_whole(pattern, size, toks, data):
@@ -238,39 +216,6 @@ def test_files_encode_as_their_contents_do(toks, tmp_path):
 
 
 # ---------------------------------------------------------------------- training
-
-
-@pytest.mark.parametrize("name", RECIPES)
-@examples(7)
-@given(st.data())
-def test_a_cut_is_the_training_at_that_size(name, data):
-    recipe = data.draw(recipes(name))
-    documents = data.draw(corpora(recipe))
-    counts = byteweld.count(iter(documents), recipe=recipe)
-    # If the alphabet is open, the smallest size depends on the corpus.
-    recipe = recipe.with_letters({byte for p, n in counts.items() if n for byte in p})
-    try:
-        tok = byteweld.train(iter(documents), vocab_size=recipe.minimum_size + 25, recipe=recipe)
-    except UnsupportedError:
-        return  # a special token that Hugging Face would confuse with a learned one
-    for size in sorted({0, 1, data.draw(st.integers(0, 25)), 24, 25}):
-        cut = tok.cut(recipe.minimum_size + size)
-        trained = byteweld.train(counts, vocab_size=recipe.minimum_size + size, recipe=recipe)
-        assert cut.vocab == trained.vocab
-        for field in ("merges_learned", "merges_planned", "stop", "merge_counts", "vocab_size"):
-            assert getattr(cut.training, field) == getattr(trained.training, field), field
-
-
-@pytest.mark.parametrize("name", RECIPES)
-def test_every_cut_of_a_training_is_the_training_at_that_size(name, toks, data):
-    tok = toks[name]
-    recipe = tok.training.recipe
-    documents = [(data / file).read_bytes() for file in ("prose.txt", "code.txt", "many.txt")]
-    if recipe.alphabet == "ascii":
-        documents = [document.decode().encode("ascii", "ignore") for document in documents]
-    counts = byteweld.count(iter(documents), recipe=recipe)
-    for size in range(recipe.minimum_size, recipe.minimum_size + 401, 57):
-        assert tok.cut(size).vocab == byteweld.train(counts, vocab_size=size, recipe=recipe).vocab
 
 
 @pytest.mark.parametrize("name", RECIPES)

@@ -146,20 +146,6 @@ def test_integers_outlive_their_tokenizer_and_none_leaks():
     assert references() == 2  # the name, and the argument
 
 
-def test_many_threads_make_the_same_lists(tok):
-    text = bytes(range(256)) * 20
-    lists: list[list[int]] = []
-    threads = [
-        threading.Thread(target=lambda: lists.extend(tok.encode(text) for _ in range(20)))
-        for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert lists == [list(text)] * 80
-
-
 # ---------------------------------------------------------------------- ids in
 
 
@@ -213,35 +199,6 @@ GOOD_IDS: list[tuple[Any, bytes]] = [
 def test_ids_are_read_from_whatever_holds_integers(tok, ids, expected):
     assert tok.decode_bytes(ids) == expected
     assert tok.decode(ids, "surrogateescape") == expected.decode(errors="surrogateescape")
-
-
-@pytest.mark.parametrize(
-    "dtype",
-    [np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.uint64, np.int64, object],
-)
-def test_arrays_of_all_integers_are_ids(tok, dtype):
-    array = np.array([97, 0, 127], dtype)
-    array.flags.writeable = False
-    assert tok.decode_bytes(array) == b"a\x00\x7f"
-
-
-@pytest.mark.parametrize("bad", [-1, -(2**31), -(2**70), 2**32, 2**63, 2**64, 2**70])
-@pytest.mark.parametrize("make", [list, tuple, _List])
-def test_an_integer_out_of_range_is_an_overflow(tok, make, bad):
-    for ids in (make([bad]), make([97, bad, 98])):
-        with pytest.raises(OverflowError):
-            tok.decode_bytes(ids)
-    with pytest.raises(UnknownIdError):  # no error remains from the previous call
-        tok.decode_bytes([256])
-
-
-@pytest.mark.parametrize(
-    ("value", "dtype"),
-    [(-1, np.int64), (-1, np.int32), (2**32, np.int64), (2**40, np.uint64), (-1, np.int8)],
-)
-def test_an_array_with_a_number_out_of_range_is_an_overflow(tok, value, dtype):
-    with pytest.raises(OverflowError, match="out of range"):
-        tok.decode_bytes(np.array([97, value], dtype))
 
 
 @pytest.mark.parametrize(

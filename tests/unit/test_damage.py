@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import byteweld
-from byteweld import counts_files, loading
+from byteweld import counts_files
 from byteweld.errors import ByteweldError, FormatError
 from byteweld.training.checkpoint import Checkpoint
 
@@ -162,17 +162,3 @@ def test_a_folder_of_counts_with_a_damaged_part_is_refused(tmp_path, content):
 
 
 # ---------------------------------------------------------------------- compiled vocabularies
-
-
-def test_a_damaged_compiled_vocabulary_is_ignored(tmp_path):
-    tok = byteweld.train(documents=[CORPUS], vocab_size=262, recipe="from-scratch")
-    byteweld.Tokenizer(tok.vocab).save(tmp_path / "tokenizer.json")
-    cache = tmp_path / "cache"
-    byteweld.load(tmp_path / "tokenizer.json", cache=cache)
-    (file,) = cache.iterdir()
-    good = file.read_bytes()
-    bad = [*damaged(good)][:: len(good) // 20]
-    for content in (*bad, b"", b"[" * 100_000, good * 2, good + b"\n", good[:60] + b"{}\n"):
-        file.write_bytes(content)
-        assert byteweld.load(tmp_path / "tokenizer.json", cache=cache) == tok
-        assert loading._read(file) == tok.vocab  # and replaced

@@ -181,21 +181,6 @@ def test_the_name_of_a_model_suggests_its_encoding_and_the_command_if_it_is_not_
         byteweld.load("small-1")
 
 
-def test_two_encodings_may_share_a_rank_file(tiny, monkeypatch, tmp_path):
-    put(tmp_path / "tiny_ranks.tiktoken", tiny[1])
-    search(monkeypatch, tmp_path)
-    assert byteweld.get_encoding("tiny").name == "tiny"
-    assert byteweld.get_encoding("other").name == "other"
-
-
-def test_the_names_of_public_encodings_are_listed_without_their_files():
-    assert byteweld.list_encoding_names() == [
-        *("gpt2", "r50k_base", "p50k_base", "p50k_edit", "cl100k_base", "o200k_base"),
-        "o200k_harmony",
-    ]
-    assert set(encodings.PUBLIC_ENCODINGS) == set(byteweld.list_encoding_names())
-
-
 def test_the_facts_about_public_encodings_are_consistent():
     for name, public in encodings.PUBLIC_ENCODINGS.items():
         assert public.ranks in encodings.RANK_FILES
@@ -409,33 +394,6 @@ def test_a_child_forked_during_a_load_can_load(mine, monkeypatch, tmp_path):
 
 
 # ---------------------------------------------------------------------- models
-
-
-@pytest.mark.parametrize(
-    ("model", "name"),
-    [
-        ("gpt-4", "cl100k_base"),
-        ("gpt-4o", "o200k_base"),
-        ("gpt-4o-2024-05-13", "o200k_base"),
-        ("gpt-4-0314", "cl100k_base"),
-        ("ft:gpt-4o-mini:me", "o200k_base"),
-        ("ft:gpt-4:me", "cl100k_base"),
-        ("gpt-oss-120b", "o200k_harmony"),
-        ("text-davinci-edit-001", "p50k_edit"),
-        ("text-ada-001", "r50k_base"),
-        ("gpt-2", "gpt2"),
-    ],
-)
-def test_models_have_encodings(model, name):
-    assert byteweld.encoding_name_for_model(model) == name
-
-
-@pytest.mark.parametrize("model", ["", "gpt", "gpt-4x", "llama-3", "GPT-4"])
-def test_an_unknown_model_is_a_key_error(model):
-    with pytest.raises(KeyError, match="get_encoding"):
-        byteweld.encoding_name_for_model(model)
-    with pytest.raises(KeyError, match="get_encoding"):
-        byteweld.encoding_for_model(model)
 
 
 def test_the_encoding_for_a_model_is_the_encoding_of_its_name(tiny, monkeypatch, tmp_path):

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from random import Random
 
 import pytest
 
-import byteweld
 from byteweld import Tokenizer
 from byteweld.formats import tiktoken_ranks
-from tests.fuzz import paths, rounds, subjects, texts
 from tests.harness import soak
 from tests.harness.cost import measure
-from tests.harness.cost.__main__ import main as fuzz_cost
-from tests.harness.cost.__main__ import run_cases
-from tests.harness.cost.cases import every_name, find, others
 from tests.harness.files import __main__ as files_program
 from tests.harness.files import kinds, mutate
 from tests.harness.files.__main__ import FINDINGS, run_case
 from tests.harness.files.__main__ import main as fuzz_files
 from tests.harness.files.bases import read_folder
 from tests.harness.files.kind import Kind
-from tests.harness.run import Run
 from tests.harness.watch import Limits, Watch
 
 # ---------------------------------------------------------------------- children
@@ -52,24 +45,6 @@ def test_a_child_that_dies_names_its_case_and_the_next_continues():
     assert (watch.counter(0), watch.counter(1)) == (3, 4)
 
 
-def test_a_child_that_waits_forever_is_ended():
-    watch = Watch(lambda number: (time.sleep(100), None)[0], limits=Limits(wall_seconds=0.5))
-    assert [event.what for event in watch.run(0, 1)] == ["does not end"]
-
-
-def test_a_child_cannot_take_more_memory_than_its_limit():
-    def case(number):
-        try:
-            bytes(1 << 29)
-        except MemoryError:
-            return 1, None
-        return 0, None
-
-    watch = Watch(case, limits=Limits(memory_bytes=1 << 28))
-    assert list(watch.run(0, 1)) == []
-    assert watch.counter(1) == 1
-
-
 # ---------------------------------------------------------------------- fuzz-files
 
 
@@ -81,20 +56,6 @@ def test_a_file_that_once_failed_is_read_or_refused(case, tmp_path):
     kind.make(Random(0))  # what it needs is made before the child is
     watch = Watch(lambda number: run_case(kind, files, tmp_path, 0))
     assert [event.what for event in watch.run(0, 1)] == []
-
-
-@pytest.mark.parametrize("name", ["bpe1", "checkpoint", "jsonl"])
-def test_the_same_seed_draws_the_same_files_and_another_seed_others(name):
-    kind = kinds.KINDS[name]
-    drawn = [[kind.make(Random(f"{seed} {n}")) for n in range(8)] for seed in (1, 1, 2)]
-    assert drawn[0] == drawn[1] != drawn[2]
-
-
-@pytest.mark.parametrize("name", ["bpe1", "bpetite", "tekken", "counts", "archive"])
-def test_bases_are_valid(name, tmp_path):
-    kind = kinds.KINDS[name]
-    for number in range(3):
-        assert kind.run(kind.make(Random(number), times=0), tmp_path, 0)
 
 
 def test_a_planted_error_is_found_shrunk_and_kept(monkeypatch, tmp_path, capsys):
@@ -159,33 +120,6 @@ def test_superlinear_time_is_found(steps, is_found, monkeypatch):
     assert (found.problem is not None) == is_found, found
 
 
-def test_superlinear_memory_is_found(monkeypatch):
-    monkeypatch.setattr(measure, "FLOOR_BYTES", 8 << 20)
-    prepare = lambda n: lambda: b"x" * (n * n)  # noqa: E731
-    found = measure.measure(prepare, start=1000, cap=1000, floor=100.0)
-    assert "times the memory" in found.problem
-
-
-def test_a_slow_case_is_reported_by_a_name_that_repeats_it(capsys, monkeypatch):
-    def prepare(name, folder):
-        return lambda n: lambda: busy(n * n // 500 if name == "slow" else n)
-
-    monkeypatch.setattr(measure, "FLOOR_SECONDS", 0.0005)
-    monkeypatch.setattr(measure, "RETRIES", 1)
-    run = Run("fuzz-cost", 20, 0)
-    run_cases(run, ["fine", "slow"], prepare)
-    assert run.finish() == 1
-    assert "fuzz-cost --case 'slow'" in capsys.readouterr().out
-    assert len(run.findings) == 1
-
-
-def test_there_are_thousands_of_cases_and_one_can_be_named(capsys):
-    assert len(others()) > 1000 and sum(1 for _ in every_name()) > 100_000
-    assert find("encode/o200k/spaces") is not None
-    assert fuzz_cost(["--case", "no such case"]) == 2
-    assert fuzz_cost(["--case", "separator/-/many", "--seconds", "5"]) == 0
-
-
 # ---------------------------------------------------------------------- soak
 
 
@@ -211,41 +145,4 @@ def test_a_wrong_answer_on_a_thread_is_found():
     assert "a forked child gives a wrong answer" in threads.findings
 
 
-def test_a_child_that_hangs_or_dies_is_found():
-    assert soak.fork_and_check(lambda: True) is None
-    assert soak.fork_and_check(lambda: time.sleep(9) is None, seconds=0.2) == "hangs"
-    assert soak.fork_and_check(lambda: os.kill(os.getpid(), signal.SIGKILL)) == "ends with -9"
-
-
-def test_every_operation_of_the_soak_is_right_on_one_thread():
-    plain = byteweld.train(documents=["the cat sat on the mat"] * 3, vocab_size=270).vocab
-    every = soak.calls({"plain": plain}, soak.OPERATIONS | soak.LARGE, 1)
-    assert all(call.is_right() for call in every)
-
-
 # ---------------------------------------------------------------------- fuzz-encode
-
-
-def test_long_texts_that_are_wrong_on_threads_are_found(monkeypatch):
-    monkeypatch.setattr(rounds, "FLOOD_WORDS", {15: 1000, 31: 1000})
-    monkeypatch.setattr(rounds, "shrink", lambda whole, fails: whole)
-    monkeypatch.setattr(texts, "HUGE_BYTES", (150_000,))
-    right = paths.MANY["encode_ragged on 3"]
-
-    def wrong(asked):
-        found, expected = right(asked)
-        return (found[:-1] if sum(map(len, asked.texts)) > 2 * 65536 else found), expected
-
-    for name in paths.MANY:
-        if name not in paths.SINGLE:
-            monkeypatch.setitem(paths.MANY, name, wrong)
-    made = rounds.Rounds(subjects.random_ranks(1), texts.own_samples(), seed=1)
-    mismatch = made._check_threads(rounds.Case(0), Random(1))
-    assert mismatch is not None and mismatch.case.path in paths.MANY
-
-
-def test_huge_batches_are_long_enough_for_threads_and_hard_where_they_are_cut():
-    made = texts.Texts(texts.own_samples(), tokens=[b"ab"], specials=["<|a|>"], max_bytes=10**6)
-    batches = [made.huge(Random(seed)) for seed in range(3)]
-    assert all(sum(map(len, batch)) > 128_000 / 4 for batch in batches)
-    assert any("<|a|>" in str(text) for batch in batches for text in batch)

@@ -54,12 +54,6 @@ def test_every_condition_is_changed_in_each_way():
     assert mutants.mutants(SOURCE, ["size"]) == mutants.mutants(SOURCE)[-4:]
 
 
-def test_the_targets_exist():
-    for target in mutants.TARGETS.values():
-        for name in (target.source, *target.tests):
-            assert (mutants.ROOT / name).is_file(), name
-
-
 PLANTED = """
 def is_small(number):
     if number < 0:
@@ -114,17 +108,6 @@ def test_a_change_that_no_test_notices_survives(tmp_path: Path):
         "number < 0 -> number <= 0",
         "number <= 9 -> number < 9",
     ]
-
-
-def test_the_page_explains_survivors_by_their_change(tmp_path: Path):
-    page = tmp_path / "page.md"
-    page.write_text(
-        "| file | function | change | why |\n|---|---|---|---|\n"
-        "| `bpe1` | `load` | `a < b → a <= b` | the two are never equal |\n"
-        "| `bpe1` | `load` | `a \\| b → False` | |\n"
-    )
-    assert mutants.explained(page) == {("bpe1", "load", "a < b → a <= b")}
-    assert mutants.explained(tmp_path / "missing.md") == set()
 
 
 @pytest.mark.parametrize("name", mutants.TARGETS)

@@ -84,26 +84,6 @@ def test_every_value_is_displayed_as_text_and_never_interpreted(tok):
     assert SPECIAL in Reader(values["tokenizer"]._repr_html_()).text
 
 
-def test_every_value_has_a_repr_of_one_line():
-    large = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-    documents = ["hello world"]
-    values = [
-        byteweld.compare(large, large.cut(263), documents=documents),
-        byteweld.evaluate(large, documents=documents),
-        byteweld.explain(large, "hello world"),
-        byteweld.merge_tree(large.vocab, 263),
-        byteweld.explain_training(documents=documents, vocab_size=258, recipe="plain"),
-    ]
-    assert [repr(value).replace(large.name, "A") for value in values] == [
-        f"<Comparison: A needs 50.0% fewer tokens than {large.cut(263).name}: "
-        "5.50 against 2.75 bytes per token>",
-        "<Evaluation: A on 1 file, 1 document, 11 bytes>",
-        "<Explanation: 2 pre-tokens, 2 ids>",
-        "<Tree: hello  263  rank 7>",
-        "<TrainingExplanation: 2 merges, recipe 'plain'>",
-    ]
-
-
 def test_every_byte_is_visible(tok):
     text = tok.show(bytes(range(256)))
     assert len(text) == len(tok.encode(bytes(range(256))))

@@ -25,29 +25,6 @@ def check(vocab):
     assert not vocab.ambiguous_ids
 
 
-@pytest.mark.parametrize("name", FREE)
-def test_a_pair_that_spells_a_special_token_is_never_merged(name):
-    recipe = recipe_of(name)
-    size = recipe.minimum_size + 12
-    expected = reference.train(WORDS, size, recipe).vocab
-    check(expected)
-    documents = [word.decode() for word, count in WORDS.items() for _ in range(count)]
-    for source in (Counts(WORDS), iter(documents)):
-        vocab = byteweld.train(source, vocab_size=size, recipe=recipe).vocab
-        check(vocab)
-    assert byteweld.train(Counts(WORDS), vocab_size=size, recipe=recipe).vocab == expected
-    # Longer tokens are still learned, from other parts.
-    assert b"users" in expected.ids and b"user" not in expected.ids
-
-
-@pytest.mark.parametrize("name", FREE)
-def test_what_was_trained_on_its_special_tokens_can_be_saved(name, tmp_path):
-    recipe = recipe_of(name)
-    tok = byteweld.train(Counts(WORDS), vocab_size=recipe.minimum_size + 12, recipe=recipe)
-    tok.save(tmp_path / "tokenizer.json")
-    assert byteweld.load(tmp_path / "tokenizer.json").vocab == tok.vocab
-
-
 # ---------------------------------------------------------------------- every recipe, every use
 
 # The built-in names of all recipes, and a word, many times and next to other text.
@@ -201,32 +178,3 @@ def test_an_extended_tokenizer_does_not_learn_its_special_tokens():
     )
     check(longer.vocab)
     assert b"users" in longer.vocab.ids
-
-
-def test_a_resumed_training_does_not_learn_its_special_tokens(tmp_path):
-    pytest.importorskip("pyarrow")
-    words = " ".join(f"{a}{b}" for a in "abcdefghijkl" for b in "mnopqrstuvwx")
-    (tmp_path / "a.txt").write_text(f"{words} user user users {words}")
-
-    class Killed(Exception):
-        pass
-
-    def progress(event):
-        if event.kind == "merge" and event.merges_completed >= 100:
-            raise Killed
-
-    def train(**more):
-        return byteweld.train(
-            tmp_path / "a.txt",
-            vocab_size=420,
-            min_frequency=1,
-            special_tokens=["user", "am", "lx"],
-            split_specials=False,
-            **more,
-        )
-
-    with pytest.raises(Killed):
-        train(checkpoint=tmp_path / "point", progress=progress)
-    resumed = train(checkpoint=tmp_path / "point")
-    assert resumed.vocab == train().vocab
-    check(resumed.vocab)

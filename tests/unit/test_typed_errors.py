@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from operator import index
 
 import numpy as np
 import pytest
@@ -230,11 +229,3 @@ def test_a_file_with_lone_surrogates_gives_an_error_of_byteweld_or_loads(tmp_pat
         byteweld.load(tmp_path / "bad.json").encode("low")
     except ByteweldError as error:
         assert str(error)
-
-
-def test_many_special_tokens_are_declared_in_linear_time():
-    texts = [f"<|{n}|>" for n in range(20_000)]
-    recipe = byteweld.Recipe(special_tokens=tuple(texts))
-    assert len(recipe.special_tokens) == 20_000
-    tok = byteweld.Tokenizer.from_merges(BYTES, [], special_tokens=texts)
-    assert index(tok.vocab.special_tokens["<|19999|>"]) == 256 + 19_999
