@@ -6,7 +6,6 @@ import copy
 import gzip
 import hashlib
 import inspect
-import json
 import pickle
 import random
 
@@ -458,13 +457,3 @@ def test_where_tiktoken_panics_or_drops_text_this_does_not(small):
     options = {"pat_str": "a+", "mergeable_ranks": BYTE_RANKS, "special_tokens": {}}
     assert real.Encoding("a", **options).encode("aba") == [97, 97]
     assert ours.Encoding("a", **options).encode("aba") == [97, 98, 97]
-
-
-def test_the_index_of_the_shared_data_knows_the_same_special_tokens(shared):
-    index = json.loads((shared / "vocabs" / "index.json").read_bytes())
-    entries = {entry["name"]: entry for entry in index["vocabs"]}
-    for name, public in byteweld.encodings.PUBLIC_ENCODINGS.items():
-        entry = entries.get("r50k_base" if name == "gpt2" else name)
-        assert entry["special_tokens"] == public.special_tokens
-        assert entry["n_vocab"] == public.n_vocab
-        assert entry["sha256"] == byteweld.encodings.RANK_FILES[public.ranks]

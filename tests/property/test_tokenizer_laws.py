@@ -299,14 +299,6 @@ def test_tokenizers_and_vocabularies_survive_pickling(vocab, text):
     assert copy.encode_ordinary(text) == tok.encode_ordinary(text)
 
 
-def test_a_pickled_tokenizer_keeps_its_training(toks):
-    for tok in toks.values():
-        copy = pickle.loads(pickle.dumps(tok))
-        assert copy.training == tok.training
-        smallest = tok.training.recipe.minimum_size
-        assert copy.cut(smallest + 10) == tok.cut(smallest + 10)
-
-
 @examples(60)
 @given(byte_texts, st.sampled_from(["strict", "replace", "ignore", "backslashreplace"]))
 def test_decoding_handles_bytes_that_are_not_utf8_as_python_does(text, errors):

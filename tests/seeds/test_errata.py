@@ -21,7 +21,6 @@ import regex
 import byteweld
 from byteweld._byte_letters import BYTE_TO_CHAR
 from byteweld.cli import main
-from byteweld.reference.train import merge
 
 CK = Path(__file__).parents[3] / "shared" / "data" / "ck"
 BOOKS = CK.parent / "bench" / "prose100.txt.xz"
@@ -29,12 +28,6 @@ needs_ck = pytest.mark.skipif(not CK.is_dir(), reason=f"the drawings of the ck s
 needs_books = pytest.mark.skipif(not BOOKS.is_file(), reason=f"100 MB of books: no {BOOKS}")
 
 GPT2 = byteweld.PATTERNS["gpt2"]
-# How ck's C runtime cuts in byte mode, over bytes. P is any byte but letters, digits and space.
-P = rb"[^A-Za-z0-9 \n\t\r]"
-RUNTIME = regex.compile(
-    rb"%s?[A-Za-z]+|[0-9]| ?%s+\n*| +\n+| +(?= [A-Za-z0-9])| [A-Za-z]+| [0-9]| +|\n+|[\x00-\xff]"
-    % (P, P)
-)
 
 
 @pytest.fixture(scope="module")
@@ -97,20 +90,6 @@ def test_erratum_indented_drawings_begin_with_two_spaces_and_do_not_teach_path()
     check_first_merges(byteweld.train(documents=corpus, vocab_size=320, recipe="ck"), corpus)
 
 
-@needs_ck
-def test_the_seeds_command_on_its_drawings_gives_the_real_trainers_export(
-    tmp_path, monkeypatch, capfd
-):
-    (tmp_path / "docs" / "site").mkdir(parents=True)
-    unpack_drawings(tmp_path).rename(tmp_path / "docs" / "site" / "assets")
-    monkeypatch.chdir(tmp_path)
-    line = "--corpus-dir docs/site/assets --vocab-size 320 --min-freq 2 --out tokenizer.json"
-    assert main(["train", *line.split(), "--binary-out-dir", "export"]) == 0
-    for name in ("vocab_offsets.bin", "vocab_strings.bin", "vocab_merges.bin"):
-        theirs = (CK / "export_bytes" / name).read_bytes()
-        assert (tmp_path / "export" / name).read_bytes() == theirs
-
-
 def check_ascii_only(folder: Path, capfd: Any) -> None:
     """Check the erratum: the seed's command for ASCII ends with one line, and writes nothing."""
     line = f"--ascii-only --corpus-dir {folder} --out x.json"
@@ -171,13 +150,6 @@ def test_erratum_the_printed_tokenizer_json_is_refused_by_tokenizers():
     assert theirs.encode(' <path st="').ids == [260, 263, 120, 108, 36, 261, 262]
 
 
-def test_our_tokenizer_json_has_the_field_that_the_printed_one_lacks(tmp_path):
-    tok = byteweld.train(documents=[small_drawing(1)], vocab_size=280, recipe="ck")
-    tok.save(tmp_path / "tokenizer.json")
-    written = json.loads((tmp_path / "tokenizer.json").read_text("utf-8"))["pre_tokenizer"]
-    assert written.keys() == {"type", "add_prefix_space", "trim_offsets", "use_regex"}
-
-
 # ---------------------------------------------------------------------- ck: "100% parity"
 
 
@@ -192,33 +164,6 @@ def test_erratum_hugging_face_gives_other_ids_than_cks_runtime_on_most_of_its_dr
     drawn = [row for row in rows if row["text"] in lines]
     same = [row for row in drawn if theirs.encode(row["text"]).ids == row["ids"]]
     assert (len(same), len(drawn)) == (179, 1_200)
-
-
-@pytest.mark.parametrize(
-    ("text", "is_same"),
-    [
-        ("The quick brown fox jumps over the lazy dog", True),
-        ("low lower newest widest", True),
-        ('    <text x="35" y="27" font-size="12">Stage 12</text>', False),
-        ('  <rect width="120" height="48"/>', False),
-        ("bà", False),
-    ],
-)
-def test_erratum_cks_runtime_cuts_drawings_in_another_way_than_gpt2(text, is_same):
-    data = text.encode()
-    corpus = [small_drawing(seed) for seed in range(6)]
-    tok = byteweld.train(documents=[*corpus, data * 9], vocab_size=400, recipe="ck")
-    ids: list[int] = []
-    for pretoken in RUNTIME.findall(data):
-        symbols = tuple(4 + byte for byte in pretoken)
-        for left, right, new in tok.vocab.merge_ids:
-            symbols = merge(symbols, (left, right), new)
-        ids += symbols
-    cut = [pretoken.encode() for pretoken in regex.findall(GPT2, text)]
-    assert (RUNTIME.findall(data) == cut) is is_same
-    assert tok.decode_bytes(ids) == data
-    if is_same:
-        assert tok.encode(text) == ids
 
 
 # ---------------------------------------------------------------------- worked theory
@@ -240,16 +185,6 @@ def test_erratum_a_space_sorts_before_every_letter():
     counts = byteweld.Counts({b"or": 1, b" k": 1, b"Ik": 1, b"w!": 1})
     tok = byteweld.train(counts, vocab_size=260, recipe="plain")
     assert tok.vocab.merges == [(b" ", b"k"), (b"I", b"k"), (b"o", b"r"), (b"w", b"!")]
-
-
-def test_a_corpus_is_a_list_of_strings_as_in_the_seed():
-    strings = ["he eats", "he eats", "I eat", "you eat"]
-    tok = byteweld.train(documents=strings, vocab_size=260, recipe="plain")
-    assert tok.vocab.merges == [(b" ", b"e"), (b" e", b"a"), (b" ea", b"t"), (b" eat", b"s")]
-    with pytest.raises(TypeError, match="documents is a single string"):
-        byteweld.train(documents="he eats", vocab_size=260, recipe="plain")
-    with pytest.raises(FileNotFoundError, match=r"pass documents=\[\.\.\.\]"):
-        byteweld.train(strings, vocab_size=260, recipe="plain")
 
 
 # ---------------------------------------------------------------------- from scratch

@@ -44,7 +44,13 @@ SCRATCH = "bpe-from-scratch.txt"
 CK = "ck-kernel-bpe.txt"
 BPE1 = "bpe1-section.txt"
 
-PRINTED: dict[tuple[str, str], str] = {}  # (document, name) -> lines
+SECTION = re.compile(r"=== (.+?): (.+)\n((?:(?!===).*\n)*)")
+PRINTED = {  # (document, name) -> lines
+    (document, name): lines
+    for document, name, lines in SECTION.findall(
+        (Path(__file__).parents[1] / "data" / "printed_code.txt").read_text("utf-8")
+    )
+}
 
 
 def run(document: str, name: str, namespace: dict[str, Any]) -> dict[str, Any]:
@@ -129,6 +135,11 @@ def test_every_option_of_ck_is_an_alias(tmp_path, monkeypatch, capfd):
     assert max(len(token) for _, token in tok.vocab.ordinary()) == 4
     for file in (tmp_path / "ours").iterdir():
         assert (tmp_path / "theirs" / file.name).read_bytes() == file.read_bytes()
+    assert main(["train", "--help"]) == 0
+    page = capfd.readouterr().out
+    assert not [
+        name for name in ("--corpus-dir", "--min-freq ", "--binary-out-dir") if name in page
+    ]
     unlimited = "--corpus-dir data --max-piece-bytes 0 --out unlimited.json --threads 1"
     assert main(["train", *unlimited.split()]) == 0, capfd.readouterr().err
     longest = max(len(token) for _, token in byteweld.load("unlimited.json").vocab.ordinary())
@@ -168,107 +179,7 @@ def test_options_that_contradict_each_other_are_named(
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
-def test_the_options_of_ck_are_hidden(capfd):
-    assert main(["train", "--help"]) == 0
-    page = capfd.readouterr().out
-    assert "Usage: byteweld train [OPTIONS] SOURCE..." in page
-    for name in ("--corpus-dir", "--min-freq ", "--max-piece-bytes", "--binary-out-dir"):
-        assert name not in page
-
-
 # ---------------------------------------------------------------------- bpetite
-
-PRINTED[BPETITE, "pattern"] = r'''
-PRETOKENIZER_PATTERN: str = (
-    r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
-)
-'''
-PRINTED[BPETITE, "count pairs"] = """
-from collections import Counter
-from itertools import pairwise
-
-def _count_pairs(words):
-    counts = Counter()
-    for word, weight in words.items():   # word is a tuple of int token IDs
-        for pair in pairwise(word):
-            counts[pair] += weight       # weight is corpus frequency of this chunk
-    return counts
-"""
-PRINTED[BPETITE, "select"] = """
-def _select_best_pair(pair_counts):
-    return min(
-        pair_counts.items(),
-        key=lambda item: (-item[1], item[0]),
-    )[0]
-"""
-PRINTED[BPETITE, "apply"] = """
-def _apply_merge_to_word(word, pair, new_id):
-    result = []
-    i = 0
-    while i < len(word):
-        if i + 1 < len(word) and word[i] == pair[0] and word[i + 1] == pair[1]:
-            result.append(new_id)
-            i += 2            # skip the consumed pair; i+1 is not re-examined
-        else:
-            result.append(word[i])
-            i += 1
-    return tuple(result)
-"""
-PRINTED[BPETITE, "reserve"] = """
-special_token_id = mergeable_vocab_size
-vocab[special_token_id] = END_OF_TEXT_TOKEN.encode("utf-8")
-special_tokens = {END_OF_TEXT_TOKEN: special_token_id}
-"""
-PRINTED[BPETITE, "worked example"] = """
-from bpetite._pretokenizer import pretokenize
-from bpetite._trainer import train_bpe, _count_pairs, _select_best_pair
-
-corpus = "ab ab ab"
-
-# Step 1: pre-tokenize
-chunks = pretokenize(corpus)
-# [b"ab", b" ab", b" ab"]
-
-# Step 2: unique chunks with corpus multiplicity
-#   b"ab"  -> (97, 98)      x 1
-#   b" ab" -> (32, 97, 98)  x 2
-
-words = {(97, 98): 1, (32, 97, 98): 2}
-
-# Step 3: pair counts for merge iteration 1
-pair_counts = _count_pairs(words)
-# {(97, 98): 3, (32, 97): 2}
-#   (97,98) scores 1*1 + 1*2 = 3  [from b"ab" weight 1, and b" ab" weight 2]
-#   (32,97) scores 1*2 = 2         [from b" ab" weight 2 only]
-
-best = _select_best_pair(pair_counts)
-# (97, 98)  -- count 3, no tie; new token 256 = b"ab"
-
-# After merge 1:
-#   (256,)     x 1   [b"ab"  collapsed]
-#   (32, 256)  x 2   [b" ab" partially merged]
-
-# Step 4: pair counts for merge iteration 2
-# {(32, 256): 2}
-# Best: (32, 256) -- count 2, no tie; new token 257 = b" ab"
-
-# After merge 2: (256,) x 1, (257,) x 2 -- no adjacent pairs remain.
-
-result = train_bpe(corpus, 258)
-assert result.merges == ((97, 98), (32, 256))
-assert result.vocab[256] == b"ab"
-assert result.vocab[257] == b" ab"
-assert result.mergeable_vocab_size == 258
-
-# Step 5: special-token reservation
-# mergeable_vocab_size = 256 + 2 = 258
-# <|endoftext|> reserved at ID 258
-assert result.vocab[258] == b"<|endoftext|>"
-assert dict(result.special_tokens) == {"<|endoftext|>": 258}
-"""
-WORDS = st.dictionaries(
-    st.lists(st.integers(97, 100), min_size=1, max_size=8).map(tuple), st.integers(1, 9), min_size=1
-)
 
 
 def train_bpe(corpus: str, vocab_size: int) -> SimpleNamespace:
@@ -286,11 +197,6 @@ def select(pair_counts: dict[tuple[int, int], int]) -> tuple[int, int]:
     return pick(pair_counts, BYTES, "smallest-ids")
 
 
-def test_the_pattern_of_bpetite_is_the_recipes():
-    printed = run(BPETITE, "pattern", {})["PRETOKENIZER_PATTERN"]
-    assert byteweld.RECIPES["bpetite"].pattern == byteweld.PATTERNS["gpt2"] == printed
-
-
 def test_the_worked_example_of_bpetite_runs_on_byteweld(monkeypatch):
     pretokenizer, trainer = ModuleType("bpetite._pretokenizer"), ModuleType("bpetite._trainer")
     tok = byteweld.train(documents=[], vocab_size=256, recipe="bpetite")
@@ -303,21 +209,6 @@ def test_the_worked_example_of_bpetite_runs_on_byteweld(monkeypatch):
     assert seen["chunks"] == [b"ab", b" ab", b" ab"]
     assert seen["pair_counts"] == {(97, 98): 3, (32, 97): 2}
     assert seen["best"] == (97, 98)
-
-
-@given(WORDS)
-def test_the_three_helpers_of_bpetite_are_those_of_the_reference(words):
-    code: dict[str, Any] = {}
-    for name in ("count pairs", "select", "apply"):
-        run(BPETITE, name, code)
-    counts = code["_count_pairs"](words)
-    assert counts == count_pairs(words)
-    if counts:
-        best = code["_select_best_pair"](counts)
-        assert best == select(counts)
-        for word in words:
-            merged = code["_apply_merge_to_word"](word, best, 256)
-            assert merged == merge(word, best, 256)
 
 
 @given(TEXTS, st.integers(256, 290))
@@ -336,63 +227,17 @@ def test_a_trainer_of_bpetites_printed_functions_learns_what_the_engine_learns(t
         for word, weight in words.items():
             merged[code["_apply_merge_to_word"](word, pair, new)] += weight
         words = merged
-    run(BPETITE, "reserve", code | {"mergeable_vocab_size": 256 + len(merges)})
+    assert code["PRETOKENIZER_PATTERN"] == byteweld.RECIPES["bpetite"].pattern
+    reserved = run(BPETITE, "reserve", code | {"mergeable_vocab_size": 256 + len(merges)})
     ours = train_bpe(text, vocab_size)
+    assert ours.special_tokens == reserved["special_tokens"]
     assert ours.merges == tuple(merges)
     assert ours.vocab == code["vocab"]
 
 
-def test_the_special_token_of_bpetite_is_reserved_by_its_three_lines():
-    ours = train_bpe("ab ab ab", 300)
-    vocab = {i: token for i, token in ours.vocab.items() if i < ours.mergeable_vocab_size}
-    names = {"mergeable_vocab_size": 258, "END_OF_TEXT_TOKEN": END, "vocab": vocab}
-    printed = run(BPETITE, "reserve", names)
-    assert printed["vocab"] == ours.vocab
-    assert printed["special_tokens"] == ours.special_tokens == {END: 258}
-
-
 # ---------------------------------------------------------------------- worked theory
 
-PRINTED[THEORY, "count pairs"] = """
-for pretoken_tuple, count in corpus_with_counts:
-    for i in range(len(pretoken_tuple) - 1):
-        pair = (pretoken_tuple[i], pretoken_tuple[i+1])
-        pair_counts[pair] += count
-"""
-PRINTED[THEORY, "merge"] = """
-new_symbol = winner[0] + winner[1] # bytes concatenation
-for pretoken in corpus:
-    pretoken = replace_pair(pretoken, winner, new_symbol)
-"""
 # The sketch has three gaps, "..."; SKETCH fills them.
-PRINTED[THEORY, "sketch"] = """
-class BPETokenizer:
-    def __init__(self):
-        self.vocab: list[bytes] = []
-        self.bytes_to_id: dict[bytes, int] = {}
-        self.merges: list[tuple[bytes, bytes]] = []
-    def train(self, corpus: Iterable[str], vocab_size: int, ...):
-        # Step 0
-        self._reserve_specials_and_bytes(...)
-        # Step 0.5: convert corpus to pretoken-tuples-with-counts
-        pretokens: dict[tuple[bytes, ...], int] = collections.Counter(...)
-        # Step 1-4: iterate
-        while len(self.vocab) < vocab_size:
-            pair_counts = self._count_pairs(pretokens)
-            if not pair_counts:
-                break
-            winner = max(pair_counts, key=lambda p: (pair_counts[p], p))
-            pretokens = self._apply_merge(pretokens, winner)
-            self._record_merge(winner)
-    def encode(self, text: str) -> list[int]:
-        bs = text.encode('utf-8')
-        symbols = [bytes([b]) for b in bs]
-        for (a, b) in self.merges:
-            symbols = self._merge_in_place(symbols, a, b)
-        return [self.bytes_to_id[s] for s in symbols]
-    def decode(self, ids: list[int]) -> str:
-        return b''.join(self.vocab[i] for i in ids).decode('utf-8', errors='replace')
-"""
 SKETCH = (
     PRINTED[THEORY, "sketch"]
     .replace("vocab_size: int, ...", "vocab_size: int")
@@ -492,107 +337,6 @@ def test_erratum_the_loop_of_step_3_leaves_the_corpus_as_it_was():
 
 # ---------------------------------------------------------------------- from scratch
 
-PRINTED[SCRATCH, "vocab"] = """
-vocab: dict[int, bytes] = {i: bytes([i]) for i in range(256)}
-for s in special_tokens:
-    vocab[len(vocab)] = s.encode("utf-8")
-"""
-PRINTED[SCRATCH, "pattern"] = r'''
-PAT = re.compile(r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+""")
-'''
-PRINTED[SCRATCH, "atoms"] = """
-# bytes iterates as ints (0–255); bytes([t]) wraps each back to a 1-byte bytes object.
-token = tuple(bytes([t]) for t in match.group(0).encode("utf-8"))
-"""
-PRINTED[SCRATCH, "wrong atoms"] = """
-# WRONG because character c doesn't necessarily map to a single byte
-token = tuple(c.encode("utf-8") for c in match.group(0))
-"""
-PRINTED[SCRATCH, "scan"] = """
-mini_chunk_size = 4096 # scan ahead in 4 KB increments
-file.seek(initial_position)
-while True:
-    mini_chunk = file.read(mini_chunk_size)
-    if mini_chunk == b"":
-        chunk_boundaries[bi] = file_size
-        break
-    found_at = mini_chunk.find(split_special_token)
-    if found_at != -1:
-        chunk_boundaries[bi] = initial_position + found_at
-        break
-    initial_position += mini_chunk_size
-"""
-PRINTED[SCRATCH, "indices"] = """
-pair_counts: dict[tuple[bytes, bytes], int] # forward: pair → count
-pair_to_pretokens: dict[tuple[bytes, bytes], set[tuple[bytes, ...]]] # reverse: pair → pre-tokens containing it
-"""  # noqa: E501
-PRINTED[SCRATCH, "merge loop"] = """
-best_pair = max(pair_counts, key=lambda p: (pair_counts[p], p))
-merged_token = best_pair[0] + best_pair[1]
-merges.append(best_pair)
-vocab[len(vocab)] = merged_token
-affected_pretokens = pair_to_pretokens.pop(best_pair)
-pair_counts.pop(best_pair)
-for old_pretoken in affected_pretokens:
-    n = pretoken_counts.pop(old_pretoken)
-    # withdraw: subtract old contributions to every pair except best_pair
-    for a, b in zip(old_pretoken, old_pretoken[1:]):
-        if (a, b) == best_pair:
-            continue
-        pair_counts[(a, b)] -= n
-        if pair_counts[(a, b)] <= 0:
-            pair_counts.pop((a, b))
-        containing = pair_to_pretokens.get((a, b))
-        if containing is not None:
-            containing.discard(old_pretoken)
-            if not containing:
-                pair_to_pretokens.pop((a, b))
-    # rewrite: collapse best_pair in one left-to-right pass
-    new_pretoken = _apply_merge(old_pretoken, best_pair, merged_token)
-    # register: add the new shape's contributions
-    for a, b in zip(new_pretoken, new_pretoken[1:]):
-        pair_counts[(a, b)] = pair_counts.get((a, b), 0) + n
-        pair_to_pretokens.setdefault((a, b), set()).add(new_pretoken)
-    pretoken_counts[new_pretoken] = pretoken_counts.get(new_pretoken, 0) + n
-"""
-PRINTED[SCRATCH, "apply merge"] = """
-def _apply_merge(pretoken, pair, merged_token):
-    out, i = [], 0
-    while i < len(pretoken):
-        if i < len(pretoken) - 1 and (pretoken[i], pretoken[i + 1]) == pair:
-            out.append(merged_token)
-            i += 2
-        else:
-            out.append(pretoken[i])
-            i += 1
-    return tuple(out)
-"""
-PRINTED[SCRATCH, "split"] = """
-re.compile("(" + "|".join(map(re.escape, sorted_specials)) + ")")
-"""
-PRINTED[SCRATCH, "encode"] = """
-while len(token_bytes) > 1:
-    priority_pair = None
-    priority_pair_index = -1
-    for i in range(len(token_bytes) - 1):
-        pair = (token_bytes[i], token_bytes[i + 1])
-        if pair in self.merge_priorities:
-            if (priority_pair is None
-                or self.merge_priorities[pair] < self.merge_priorities[priority_pair]):
-                priority_pair = pair
-                priority_pair_index = i
-    if priority_pair_index == -1:
-        break
-    token_bytes = (
-        token_bytes[:priority_pair_index]
-        + [priority_pair[0] + priority_pair[1]]
-        + token_bytes[priority_pair_index + 2:]
-    )
-"""
-PRINTED[SCRATCH, "decode"] = """
-def decode(self, token_ids):
-    return b"".join(self.vocab[i] for i in token_ids).decode("utf-8", errors="replace")
-"""
 DOCUMENTS = ["low low low low low lower lower", "newest € newest widest", "x" * 9, "abab abab"]
 
 
@@ -618,17 +362,6 @@ def train_as_printed(documents: Iterable[str], vocab_size: int) -> dict[str, Any
     while len(code["vocab"]) < vocab_size and code["pair_counts"]:
         run(SCRATCH, "merge loop", code)
     return code
-
-
-def test_the_initial_vocabulary_is_the_bytes_and_the_special_tokens():
-    tok = byteweld.train(
-        documents=[], vocab_size=258, recipe="from-scratch", special_tokens=[END, "<|sep|>"]
-    )
-    assert run(SCRATCH, "vocab", {"special_tokens": [END, "<|sep|>"]})["vocab"] == tok.vocab.tokens
-
-
-def test_the_compiled_pattern_is_the_recipes():
-    assert pattern().pattern == byteweld.RECIPES["from-scratch"].pattern
 
 
 def test_atoms_are_bytes_and_the_one_character_variant_has_atoms_that_no_merge_builds():
@@ -668,14 +401,6 @@ def test_erratum_the_printed_scan_misses_what_straddles_two_windows_and_ours_fin
         data = b"a" * at + END.encode() + b"b" * (2 * half - at - len(END))
         assert scan_as_printed(data, half) == len(data)
         assert find_chunk_boundaries(io.BytesIO(data), 2, END) == [0, at, len(data)]
-
-
-def test_the_printed_trainer_learns_what_the_engine_learns():
-    printed = train_as_printed(DOCUMENTS, 290)
-    options: dict[str, Any] = {"recipe": "from-scratch", "special_tokens": [END]}
-    tok = byteweld.train(documents=DOCUMENTS, vocab_size=290, **options)
-    assert printed["merges"] == tok.vocab.merges
-    assert printed["vocab"] == tok.vocab.tokens
 
 
 @given(st.lists(TEXTS, max_size=4))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 from pathlib import Path
 
@@ -106,65 +105,6 @@ def test_engine_and_reference_split_as_the_oracle(tok: Tokenizer, raw: bytes) ->
     made = expected(raw)
     assert reference.pretokenize(raw, NAME) == made
     assert tok.pretokenize(raw) == made
-
-
-@examples(400)
-@given(raw_texts, st.integers(0, 5))
-def test_every_way_to_encode_gives_the_ids_of_the_reference(
-    tok: Tokenizer, raw: bytes, step: int
-) -> None:
-    ids = reference.encode(tok.vocab, raw)
-    assert tok.encode_ordinary(raw) == ids
-    assert tok.encode_to_numpy(raw, disallowed_special=()).tolist() == ids
-    assert tok.count(raw, disallowed_special=()) == len(ids)
-    assert tok.encode_ordinary_batch([raw, raw], num_threads=2) == [ids, ids]
-    with_offsets, offsets = tok.encode_with_offsets(raw, disallowed_special=())
-    assert with_offsets == ids
-    assert b"".join(raw[start:end] for start, end in offsets) == raw
-    assert tok.encode_spans([(raw, False)]) == ids
-    stream = tok.encode_stream(disallowed_special=())
-    fed = [raw[at : at + step + 1] for at in range(0, len(raw), step + 1)]
-    assert [i for piece in fed for i in stream.feed(piece)] + stream.finish() == ids
-    assert tok.decode_bytes(ids) == raw
-
-
-@examples(200)
-@given(st.lists(raw_texts, max_size=4))
-def test_counts_and_training_are_those_of_the_reference(documents: list[bytes]) -> None:
-    recipe = byteweld.RECIPES["modern"].replace(pattern=NAME, min_frequency=1)
-    counts = byteweld.count(iter(documents), pattern=NAME)
-    assert dict(counts.items()) == reference.count_pretokens(documents, recipe)
-    made = byteweld.train(iter(documents), vocab_size=270, recipe=recipe)
-    assert made.vocab == reference.train(documents, vocab_size=270, recipe=recipe).vocab
-
-
-@pytest.mark.parametrize("threads", [1, 2, 5])
-def test_a_large_file_is_counted_the_same_on_any_number_of_threads(
-    tmp_path: Path, threads: int
-) -> None:
-    rng = random.Random(7)
-    kinds = [b"  ", b" ", b"\n", b"\t", b"word", b"12", b"<", "é".encode(), b"\xff", b'="']
-    data = b"".join(rng.choices(kinds, k=1_200_000))
-    (tmp_path / "a.txt").write_bytes(data)
-    found = byteweld.count(tmp_path / "a.txt", pattern=NAME, num_threads=threads)
-    table: dict[bytes, int] = {}
-    for piece in expected(data):
-        table[piece] = table.get(piece, 0) + 1
-    assert dict(found.items()) == table
-    made = trained()
-    whole = made.encode_to_numpy(data)
-    (arrays, ends) = made.encode_files([tmp_path / "a.txt"], num_threads=threads)
-    assert ends.tolist() == [0, len(whole)]
-    assert (arrays == whole).all()
-
-
-@pytest.mark.parametrize("unit", [" ", "\n", "<", "a", "é", " \n", "  a", "<a", "\t"], ids=ascii)
-def test_a_million_of_anything_takes_linear_time(tok: Tokenizer, unit: str) -> None:
-    text = unit * (1_000_000 // len(unit.encode()))
-    assert tok.decode(tok.encode(text)) == text
-    stream = tok.encode_stream()
-    given_ids = sum(len(stream.feed(text[at : at + 4096])) for at in range(0, len(text), 4096))
-    assert given_ids + len(stream.finish()) == tok.count(text)
 
 
 def test_it_has_a_name_a_scanner_and_a_fingerprint_of_its_own(tok: Tokenizer) -> None:

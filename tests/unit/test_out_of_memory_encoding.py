@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -78,32 +79,7 @@ for extra in map(int, sys.argv[3].split(",")):
 print(failed)
 """
 
-CALLS = [
-    "encode",
-    "encode wide",
-    "encode surrogates",
-    "encode bytearray",
-    "encode specials",
-    "encode whole",
-    "encode run",
-    "encode backtracking",
-    "encode backtracking bytes",
-    "encode rewritten",
-    "encode splits",
-    "encode_to_numpy",
-    "encode_batch",
-    "encode_batch many",
-    "encode_ragged",
-    "encode_with_offsets",
-    "offsets rewritten",
-    "encode_spans",
-    "count",
-    "pretokenize",
-    "decode",
-    "decode_bytes",
-    "decode array",
-]
-
+CALLS = re.findall(r'^    "(.+)": lambda', PROGRAM, re.MULTILINE)
 
 # A few megabytes more than before, and many.
 FEW = "1,4,16"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -188,18 +186,6 @@ def test_the_cache_is_where_the_library_has_it(variables, folder, monkeypatch):
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("HOME", "/me")
     assert hub_cache() == Path(folder)
-
-
-def test_the_library_itself_agrees_about_the_cache(tmp_path):
-    pytest.importorskip("huggingface_hub")
-    code = (
-        "from huggingface_hub import constants; from byteweld._places import hub_cache\n"
-        "assert str(hub_cache()) == constants.HF_HUB_CACHE, (hub_cache(), constants.HF_HUB_CACHE)"
-    )
-    names = ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME")
-    plain = {name: value for name, value in os.environ.items() if name not in names}
-    for given in ({}, {"HF_HOME": "~/x"}, {"XDG_CACHE_HOME": "/y"}, {"HF_HUB_CACHE": "/z"}):
-        subprocess.run([sys.executable, "-c", code], check=True, env=plain | given)
 
 
 def test_models_are_listed_with_those_that_have_a_vocabulary_only(repository, hub):
