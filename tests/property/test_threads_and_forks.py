@@ -90,31 +90,31 @@ def test_eight_threads_share_a_tokenizer(tok, expected):
 
 @pytest.mark.parametrize("name", ["tokens", "pre-tokens"])
 def test_other_threads_run_while_the_engine_works(tok, name, tmp_path):
-    def work(times):
-        if name == "tokens":
-            tok.count("".join(NASTY) * times, disallowed_special=())
-        else:
-            byteweld.count([tmp_path / "hard.txt"] * times, num_threads=1)
-
-    (tmp_path / "hard.txt").write_text("".join(NASTY), "utf-8", newline="")
-    started = time.perf_counter()
-    work(1)
-    times = 1 + int(0.7 / (time.perf_counter() - started))  # one call takes most of a second
-    beats: list[float] = []
+    text = "".join(NASTY) * 20
+    file = tmp_path / "hard.txt"
+    file.write_text(text, "utf-8", newline="")
+    beats = 0
     done = threading.Event()
 
     def beat():
-        while not done.wait(0.005):
-            beats.append(time.perf_counter())
+        nonlocal beats
+        while not done.wait(0.001):
+            beats += 1
 
     pulse = threading.Thread(target=beat)
     pulse.start()
-    started = time.perf_counter()
-    work(times)
-    ended = time.perf_counter()
+    for times in (1, 2, 4, 8, 16, 32, 64):  # a busy machine may not let the other thread run
+        given = text * times if name == "tokens" else [file] * times
+        before = beats
+        if name == "tokens":
+            tok.count(given, disallowed_special=())
+        else:
+            byteweld.count(given, num_threads=1)
+        if beats - before >= 10:  # with the lock held, it could run at the two ends only
+            break
     done.set()
     pulse.join()
-    assert sum(started < at < ended for at in beats) >= 10
+    assert beats - before >= 10
 
 
 def test_trainings_in_eight_threads_are_identical(data):
