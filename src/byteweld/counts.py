@@ -359,7 +359,7 @@ class Counts:
     # ------------------------------------------------------------------ saving
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Write a folder of sixteen sorted Parquet files, with pattern and totals in each footer.
+        """Write a folder of sixteen sorted Parquet files, and a manifest with pattern and totals.
 
         Equal counts give identical files, however they were made.
 
@@ -411,19 +411,14 @@ class Counts:
 
         def read(target: Path) -> Counts:
             folder = counts_files.open_folder(target)
-            limit = None
-            if memory is not None:
-                plan = _memory.plan(memory, 1)
-                size = folder.distinct_bytes_at_most
-                if not plan.limit.can_keep(folder.distinct, size):
-                    limit = plan.limit
-            return Counts._of(counts_files.read_folder(folder, limit), folder.facts)
+            table = counts_files.read_folder(folder, limit_of(memory, folder.sums))
+            return Counts._of(table, folder.facts)
 
         return read_together(Path(path), counts_files.files_in, read)
 
     @staticmethod
     def is_saved_at(path: str | os.PathLike[str]) -> bool:
-        """Whether `path` is a folder that `save` wrote, even if parts are missing.
+        """Whether `path` is a folder that `save` wrote, even if files are missing.
 
         Examples:
             >>> import byteweld
@@ -431,6 +426,15 @@ class Counts:
             False
         """
         return counts_files.is_folder_of_counts(path)
+
+
+def limit_of(memory: Memory | None, sums: counts_files.Sums) -> _native.MemoryLimit | None:
+    """Return the limit within which to read saved counts; None if all of them may be in memory."""
+    if memory is None:
+        return None
+    limit = _memory.plan(memory, 1).limit
+    distinct, distinct_bytes = (min(value, 2**63) for value in sums[:2])  # a file may claim more
+    return None if limit.can_keep(distinct, distinct_bytes) else limit
 
 
 def _rebuild(parts: list[list[tuple[Any, Any, Any]]], facts: Facts) -> Counts:

@@ -23,7 +23,7 @@ from byteweld.corpus import (
 )
 from byteweld.counts import Counts, Memory, count_corpus, same_pattern
 from byteweld.jobs import Runner
-from byteweld.jobs.counting import counted, load_final
+from byteweld.jobs.counting import counted
 from byteweld.recipes import Recipe
 
 Path_ = str | os.PathLike[str]
@@ -72,8 +72,8 @@ class Sources:
         if runner is not None and self.corpus is not None:
             with counted(
                 runner, self.corpus, recipe, near=near, memory=memory, progress=progress
-            ) as work:
-                tables.append(load_final(work, memory))
+            ) as merged:
+                tables.append(merged.load(memory))
         elif self.corpus is not None:
             report = None if progress is None else _capped(progress, file_bytes)
             tables.append(count_corpus(self.corpus, recipe, progress=report, **resources))

@@ -1,7 +1,8 @@
-"""Saved counts: sixteen files, byte-identical for equal counts and checked row by row."""
+"""Saved counts: sixteen parts and a manifest, identical for equal counts, checked row by row."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import sys
@@ -17,6 +18,7 @@ pyarrow = pytest.importorskip("pyarrow", reason="saved counts are Parquet files"
 parquet = pytest.importorskip("pyarrow.parquet")
 
 NAMES = [f"part-{part:02}.parquet" for part in range(16)]
+FILES = ["counts.json", *NAMES]
 MANY = {b"%d" % n: n % 7 + 1 for n in range(500)} | {b"ab": 2**40, b"\x00\xff": 1, b"a" * 5000: 3}
 
 
@@ -35,17 +37,22 @@ def rows(file):
     return parquet.read_table(file).to_pydict()
 
 
-def rewrite(file, columns=None, metadata=None, schema=None):
-    """Rewrite a part with other rows or a changed footer (None removes a key)."""
-    before = parquet.ParquetFile(file)
-    found = {key.decode(): value.decode() for key, value in before.metadata.metadata.items()}
-    found |= metadata or {}
-    kept = {key: value for key, value in found.items() if value is not None}
-    schema = schema or before.schema_arrow
-    table = pyarrow.table(rows(file) if columns is None else columns, schema=schema)
+def rewrite(file, columns, schema=None):
+    """Write a part again with other rows, and its SHA-256 into the manifest."""
+    schema = schema or parquet.ParquetFile(file).schema_arrow
     with parquet.ParquetWriter(file, schema, store_schema=False) as writer:
-        writer.add_key_value_metadata(kept)
-        writer.write_table(table)
+        writer.write_table(pyarrow.table(columns, schema=schema))
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    change_manifest(
+        file.parent, lambda value: value["parts"][NAMES.index(file.name)].update(sha256=digest)
+    )
+
+
+def change_manifest(folder, change):
+    value = json.loads((folder / "counts.json").read_text("utf-8"))
+    change(value)
+    value["sha256"] = counts_files._digest(value)
+    (folder / "counts.json").write_text(json.dumps(value), encoding="utf-8")
 
 
 def refusal(folder):
@@ -95,36 +102,41 @@ def test_training_and_counting_accept_saved_counts(saved):
         byteweld.train(folder, vocab_size=300, recipe="modern")
 
 
-def test_a_part_has_two_columns_and_a_footer_that_describes_it(saved):
+def test_a_part_has_two_columns_and_a_manifest_describes_it(saved):
     counts, folder = saved
-    assert sorted(file.name for file in folder.iterdir()) == NAMES
+    assert sorted(file.name for file in folder.iterdir()) == FILES
     file = parquet.ParquetFile(folder / "part-03.parquet")
     assert str(file.schema_arrow.field("bytes")) == "pyarrow.Field<bytes: binary not null>"
     assert str(file.schema_arrow.field("count")) == "pyarrow.Field<count: uint64 not null>"
     assert file.metadata.row_group(0).column(0).compression == "ZSTD"
-    footer = {k.decode(): v.decode() for k, v in file.metadata.metadata.items()}
     part = rows(folder / "part-03.parquet")
     assert part["bytes"] == sorted(part["bytes"])
-    assert footer == {
+    manifest = json.loads((folder / "counts.json").read_text("utf-8"))
+    parts, digest = manifest.pop("parts"), manifest.pop("sha256")
+    compact = json.dumps(manifest | {"parts": parts}, sort_keys=True, separators=(",", ":"))
+    assert digest == hashlib.sha256(compact.encode()).hexdigest()
+    assert manifest == {
         "format": "byteweld counts",
-        "version": "1",
+        "version": 2,
         "partition": "xxh3_64(bytes) % 16",
-        "parts": "16",
-        "part": "3",
-        "pattern": json.dumps(PATTERNS["gpt2"]),
-        "canonical_pattern": footer["canonical_pattern"],
-        "boundaries": "null",
-        "alphabet": "null",
-        "skipped_documents": "0",
-        "pruning": "null",
-        "distinct": str(len(counts)),
-        "total": str(counts.total),
-        "total_bytes": str(counts.total_bytes),
-        "part_distinct": str(len(part["bytes"])),
-        "part_total": str(sum(part["count"])),
-        "part_total_bytes": str(
-            sum(len(b) * n for b, n in zip(part["bytes"], part["count"], strict=True))
-        ),
+        "pattern": PATTERNS["gpt2"],
+        "boundaries": None,
+        "alphabet": None,
+        "skipped_documents": 0,
+        "pruning": None,
+        "distinct": len(counts),
+        "distinct_bytes": sum(map(len, counts)),
+        "total": counts.total,
+        "total_bytes": counts.total_bytes,
+    }
+    assert [found["file"] for found in parts] == NAMES
+    assert parts[3] == {
+        "file": "part-03.parquet",
+        "distinct": len(part["bytes"]),
+        "distinct_bytes": sum(map(len, part["bytes"])),
+        "total": sum(part["count"]),
+        "total_bytes": sum(len(b) * n for b, n in zip(part["bytes"], part["count"], strict=True)),
+        "sha256": hashlib.sha256((folder / "part-03.parquet").read_bytes()).hexdigest(),
     }
 
 
@@ -135,9 +147,9 @@ def test_the_part_of_a_pretoken_never_changes(tmp_path):
     assert rows(tmp_path / "counts" / "part-00.parquet") == {"bytes": [b"abc"], "count": [2]}
 
 
-def test_empty_counts_are_sixteen_empty_parts(tmp_path):
+def test_empty_counts_have_sixteen_empty_parts(tmp_path):
     Counts({}).save(tmp_path / "counts")
-    assert sorted(content(tmp_path / "counts")) == NAMES
+    assert sorted(content(tmp_path / "counts")) == FILES
     assert Counts.load(tmp_path / "counts") == Counts({})
 
 
@@ -222,10 +234,10 @@ def test_a_save_that_fails_halfway_changes_nothing(saved, monkeypatch):
     before = content(folder)
     write_part = counts_files.write_part
 
-    def fail_at_nine(file, table, part, *facts):
+    def fail_at_nine(file, table, part):
         if part == 9:
             raise OSError(28, "No space left on device")
-        write_part(file, table, part, *facts)
+        write_part(file, table, part)
 
     monkeypatch.setattr(counts_files, "write_part", fail_at_nine)
     with pytest.raises(OSError, match="No space"):
@@ -249,17 +261,25 @@ def test_without_pyarrow_saving_says_what_to_install(tmp_path, monkeypatch):
 def test_a_missing_folder_is_a_file_not_found_error(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         Counts.load(tmp_path / "nowhere")
-    with pytest.raises(FileNotFoundError, match=r"part-00\.parquet"):
+    with pytest.raises(FileNotFoundError, match=r"no file counts\.json"):
         Counts.load(tmp_path)
 
 
-def test_a_missing_part_is_named(saved):
+def test_a_missing_file_is_named(saved):
     _, folder = saved
-    for name in ("part-15.parquet", "part-00.parquet"):
+    for name in ("part-15.parquet", "part-00.parquet", "counts.json"):
         (folder / name).unlink()
         error = refusal(folder)
         assert error.path == str(folder / name) and "missing" in str(error)
         assert Counts.is_saved_at(folder)
+
+
+def test_counts_of_an_earlier_version_are_refused_with_the_reason(saved):
+    _, folder = saved
+    (folder / "counts.json").unlink()
+    assert "count again: earlier versions" in str(refusal(folder))
+    with pytest.raises(FormatError, match="count again"):
+        byteweld.train(folder, vocab_size=300)
 
 
 def test_an_unexpected_parquet_file_is_named(saved):
@@ -273,34 +293,19 @@ def test_an_unexpected_parquet_file_is_named(saved):
     assert len(Counts.load(folder)) == len(MANY)
 
 
-def test_a_part_with_the_name_of_another_is_refused(saved):
-    _, folder = saved
-    shutil.copy(folder / "part-01.parquet", folder / "part-02.parquet")
-    assert "this is part 1 of 16, but its name says 2 of 16" in str(refusal(folder))
-
-
 def test_a_part_of_other_counts_is_refused(saved):
-    counts, folder = saved
-    other = folder.parent / "other"
-    Counts(MANY | {b"more": 1}, pattern=PATTERNS["gpt2"]).save(other)
-    for name in NAMES[:3]:
-        shutil.copy(other / name, folder / name)
-    error = refusal(folder)
-    assert "different counts" in str(error) and error.path == str(folder / "part-03.parquet")
-    # The same, where the other counts have a different pattern.
-    Counts(MANY, pattern="x+").save(other, overwrite=True)
-    counts.save(folder, overwrite=True)
-    shutil.copy(other / NAMES[7], folder / NAMES[7])
-    error = refusal(folder)
-    assert "pattern is '\"x+\"' here" in str(error) and error.path == str(folder / NAMES[7])
-
-
-def test_parts_that_do_not_add_up_to_the_total_are_refused(saved):
     _, folder = saved
-    for name in NAMES:
-        rewrite(folder / name, metadata={"total": "5"})
-    expected = f"the sum of total over all parts is {sum(MANY.values())}, but their footers say 5"
-    assert expected in str(refusal(folder))
+    other = folder.parent / "other"
+    # One pre-token differs, and no sum.
+    table = {(b"ab" if pretoken == b"\x00\xff" else pretoken): n for pretoken, n in MANY.items()}
+    Counts(table | {b"\x00\xff": 2**40, b"ab": 1}, pattern=PATTERNS["gpt2"]).save(other)
+    changed = [name for name in NAMES if (other / name).read_bytes() != content(folder)[name]]
+    assert changed
+    shutil.copy(other / changed[-1], folder / changed[-1])
+    error = refusal(folder)
+    assert "belongs to other counts" in str(error) and error.path == str(folder / changed[-1])
+    shutil.copy(folder / "part-01.parquet", folder / "part-02.parquet")
+    assert refusal(folder).path == str(folder / "part-02.parquet")
 
 
 # ---------------------------------------------------------------------- invalid parts
@@ -355,19 +360,10 @@ def test_a_flipped_bit_is_an_error_or_changes_nothing(saved):
 )
 def test_other_columns_are_refused(saved, schema, columns):
     _, folder = saved
-    rewrite(folder / "part-02.parquet", columns, schema=pyarrow.schema(schema))
+    rewrite(folder / "part-02.parquet", columns, pyarrow.schema(schema))
     error = refusal(folder)
     assert "bytes: binary not null, count: uint64 not null" in str(error)
     assert error.path == str(folder / "part-02.parquet")
-
-
-def test_a_foreign_parquet_file_is_a_format_error(saved):
-    _, folder = saved
-    parquet.write_table(pyarrow.table({"text": ["a"]}), folder / "part-00.parquet")
-    assert "expected format 'byteweld counts', version 1, found None" in str(refusal(folder))
-    Counts(MANY).save(folder, overwrite=True)
-    rewrite(folder / "part-00.parquet", metadata={"version": "2"})
-    assert "version '2'" in str(refusal(folder))
 
 
 def changed(part, change):
@@ -385,7 +381,7 @@ def changed(part, change):
         (lambda rows: [(b"", 1), *rows[1:]], "row 0: an empty pre-token"),
         (lambda rows: [*rows[:5], (rows[5][0] + b"x", 1), *rows[6:]], "row 5: .* belongs to part"),
         (lambda rows: [(rows[0][0], rows[0][1] + 1), *rows[1:]], "total is [0-9]+ in the rows"),
-        (lambda rows: rows[:-1], "rows, but its footer says"),
+        (lambda rows: rows[:-1], "found [0-9]+ rows; expected"),
     ],
     ids=["order", "twice", "zero", "empty", "part", "total", "rows"],
 )
@@ -409,29 +405,89 @@ def test_an_invalid_row_is_named(saved, change, message):
         counts_files.read_folder(counts_files.open_folder(folder), limit)
 
 
+PRUNING = dict.fromkeys(
+    ("threshold", "distinct", "occurrences", "bytes", "word_error", "pair_error"), 1
+)
+
+
 @pytest.mark.parametrize(
-    ("metadata", "message"),
+    ("changes", "message"),
     [
-        ({"pattern": None}, "lacks 'pattern'"),
-        ({"part_total": None, "part": None}, "lacks 'part', 'part_total'"),
-        ({"part_distinct": "-1"}, "part_distinct is '-1'"),
-        ({"total": "9" * 99}, "total is"),
-        ({"pattern": "5"}, "pattern is 5"),
-        ({"pattern": "{"}, "cannot be read"),
-        ({"boundaries": '"x"'}, "boundaries is 'x'"),
-        ({"boundaries": "[1]"}, "boundaries is"),
-        ({"alphabet": '"latin"'}, "alphabet is 'latin'"),
-        ({"pruning": "{}"}, "pruning is {}"),
-        ({"pruning": '{"threshold": true}'}, "pruning is"),
-        ({"parts": "8"}, "of 8"),
-        ({"part_total_bytes": "1"}, "sum of total_bytes over all parts"),
+        ({"format": "other"}, "expected format 'byteweld counts', version 2.*, found 'other'"),
+        ({"version": 3}, "version 2.*, found 'byteweld counts', 3"),
+        ({"partition": "crc"}, "found .*'crc'"),
+        ({"more": 1}, "unknown key 'more'"),
+        ({"total": 5}, "16 parts that add up to the totals"),
+        ({"total": 10**99}, "16 parts that add up to the totals"),
+        ({"parts": []}, "16 parts that add up to the totals"),
+        ({"parts": {}}, "'parts' is {}; expected a list"),
+        ({"parts": [5] * 16}, r"part part-00\.parquet is 5"),
+        ({"pattern": 5}, "pattern is 5"),
+        ({"boundaries": "x"}, "boundaries is 'x'"),
+        ({"boundaries": [1]}, "boundaries is"),
+        ({"alphabet": "latin"}, "alphabet is 'latin'"),
+        ({"skipped_documents": -1}, "skipped_documents is -1; expected a whole number"),
+        ({"pruning": {}}, "key 'threshold' is missing"),
+        ({"pruning": PRUNING | {"bytes": True}}, "bytes is True; expected a whole number"),
     ],
 )
-def test_an_invalid_footer_is_refused(saved, metadata, message):
+def test_an_invalid_manifest_is_refused(saved, changes, message):
     _, folder = saved
-    rewrite(folder / "part-00.parquet", metadata=metadata)
+    change_manifest(folder, lambda value: value.update(changes))
+    assert refusal(folder).path == str(folder / "counts.json")
     with pytest.raises(FormatError, match=message):
         Counts.load(folder)
+
+
+@pytest.mark.parametrize("key", counts_files._KEYS[:-1])
+def test_a_manifest_without_a_key_is_refused(saved, key):
+    _, folder = saved
+    change_manifest(folder, lambda value: value.pop(key))
+    assert refusal(folder).path == str(folder / "counts.json")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"file": "../x"}, r"should be 'part-03\.parquet', with its SHA-256"),
+        ({"sha256": None}, r"should be 'part-03\.parquet', with its SHA-256"),
+        ({"sha256": "0" * 64}, "damaged, or belongs to other counts"),
+        ({"total": -1}, "total is -1; expected a whole number"),
+        ({"total": 1}, "16 parts that add up to the totals"),
+        ({"more": 1}, "unknown key 'more'"),
+    ],
+)
+def test_an_invalid_part_of_a_manifest_is_refused(saved, changes, message):
+    _, folder = saved
+    change_manifest(folder, lambda value: value["parts"][3].update(changes))
+    with pytest.raises(FormatError, match=message):
+        Counts.load(folder)
+
+
+def test_a_damaged_manifest_is_a_format_error(saved):
+    counts, folder = saved
+    whole = (folder / "counts.json").read_bytes()
+    for at in range(0, len(whole), 13):
+        for damaged in (whole[:at], whole[:at] + bytes([whole[at] ^ 0x10]) + whole[at + 1 :]):
+            (folder / "counts.json").write_bytes(damaged)
+            try:
+                loaded = Counts.load(folder)
+            except FormatError as error:
+                assert str(folder) in str(error)
+            else:  # white space
+                assert (loaded, loaded.pattern) == (counts, counts.pattern)
+
+
+def test_a_manifest_that_claims_much_takes_no_memory(saved):
+    _, folder = saved
+
+    def claim(value):
+        for where in (value, value["parts"][0]):
+            where["distinct"] += 10**30
+
+    change_manifest(folder, claim)
+    with pytest.raises(FormatError, match="rows; expected 1000000"):
+        Counts.load(folder, memory="4GB")
 
 
 # ---------------------------------------------------------------------- merging

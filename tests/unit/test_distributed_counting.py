@@ -43,8 +43,8 @@ def count_in_tasks(
     runner: Runner, source: Any, out: Path, recipe: byteweld.Recipe = RECIPE, **options: Any
 ) -> None:
     corpus = open_corpus(source)
-    with counting.counted(runner, corpus, recipe, near=out, **options) as work:
-        counting.publish(work, out, overwrite=False)
+    with counting.counted(runner, corpus, recipe, near=out, **options) as merged:
+        merged.publish(out, overwrite=False)
 
 
 @pytest.mark.parametrize("has_budget", [False, True])

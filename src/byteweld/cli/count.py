@@ -14,7 +14,7 @@ from byteweld.cli._command import Option
 from byteweld.cli._runner import RankOptions, RunnerOptions
 from byteweld.corpus import Corpus
 from byteweld.jobs import RankRunner, Runner
-from byteweld.jobs.counting import count_share, counted, publish, saved_counts
+from byteweld.jobs.counting import count_share, counted, saved_counts
 from byteweld.render import visible
 from byteweld.sources import Sources
 
@@ -142,8 +142,8 @@ def _count_on(
     started = time.perf_counter()
     with counted(
         runner, corpus, recipe, near=out, memory=memory, overwrite=force, progress=bars.count
-    ) as work:
-        publish(work, Path(out), overwrite=force)
+    ) as merged:
+        merged.publish(Path(out), overwrite=force)
     bars.close()
     say_saved(out, time.perf_counter() - started)
 

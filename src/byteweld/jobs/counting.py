@@ -2,8 +2,8 @@
 
 Map: a task counts a slice into sixteen sorted Parquet files, called runs, by the hash of the
 pre-token. Reduce: a task merges the runs of one part, up to 512 of them; the results are merged
-again, until there is one run of each part. At the end, each is written once more, now that the
-totals are known that its footer must have. The result is, byte for byte, what `Counts.save` writes.
+again, until there is one run of each part. With the totals in a manifest, these are, byte for byte,
+what `Counts.save` writes.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from byteweld import _memory, _native, counts_files
-from byteweld._folders import LocalFolder
+from byteweld._folders import Folder
 from byteweld.corpus import Corpus
 from byteweld.corpus._slices import Slice, divide, slice_corpus, with_lines
-from byteweld.counts import Counts, Memory, count_corpus, merge_facts
+from byteweld.counts import Counts, Memory, count_corpus, limit_of, merge_facts
 from byteweld.counts_files import PARTS, Facts, Pruning, Sums, part_name
 from byteweld.errors import CorpusError
 from byteweld.jobs import RankRunner, Runner
@@ -38,7 +38,6 @@ from byteweld.jobs._work import (
 from byteweld.recipes import Recipe
 
 _SLICES: Final = "slices"
-_FINAL: Final = "final"
 _FAN_IN: Final = 512  # runs that a task merges
 # The budget of a task for each of its threads, unless one is given.
 _THREAD_MEMORY: Final = 1 << 30
@@ -63,13 +62,12 @@ class _CountSlice:
         self.work.check()
         counts = self._count(part)
         table, facts = counts._table, counts._facts
-        whole, by_part = table.sums(), table.sums_by_part()
         with self.work.folder.scratch() as scratch:
             files = {}
-            for number, sums in enumerate(by_part):
+            for number in range(PARTS):
                 file = files[_run_name(part.number, number)] = scratch / part_name(number)
-                counts_files.write_part(file, table, number, Facts(), whole, sums)
-            result = {"facts": dataclasses.asdict(facts), "sums": by_part}
+                counts_files.write_part(file, table, number)
+            result = {"facts": dataclasses.asdict(facts), "sums": table.sums_by_part()}
             self.work.put(_SLICES, part.number, result, files)
         return part.size
 
@@ -126,41 +124,38 @@ class _MergeRuns:
         tables = []
         for run in item.runs:
             with folder.local(run.name) as file:
-                tables.append(counts_files.read_part(file, part, limit))
+                tables.append(counts_files.read_part(file, part, run.sums, limit))
         merged = _native.Counts.merge(tables, limit=limit, num_threads=self.num_threads)
-        sums = merged.sums()
         with folder.scratch() as scratch:
             file = scratch / part_name(part)
-            counts_files.write_part(file, merged, part, Facts(), sums, sums)
+            counts_files.write_part(file, merged, part)
             name = f"{self.stage}/{item.number:07d}.parquet"
-            return item.number, self.work.put(self.stage, item.number, sums, {name: file})
+            return item.number, self.work.put(self.stage, item.number, merged.sums(), {name: file})
 
 
-class _Part(NamedTuple):
-    """One of the sixteen parts of counts, in one run."""
+class Merged(NamedTuple):
+    """The counts of a corpus, as one run of each part."""
 
-    number: int
-    run: Run
-
-    def __str__(self) -> str:
-        return f"part {self.number} of {PARTS}"
-
-
-@dataclass(frozen=True)
-class _FinishPart:
-    """Writes a part with the footer that it has in the end."""
-
-    work: Work
+    folder: Folder
     facts: Facts
-    whole: Sums
+    runs: tuple[Run, ...]
 
-    def __call__(self, item: _Part) -> None:
-        self.work.check()
-        folder, part = self.work.folder, item.number
-        with folder.local(item.run.name) as source, folder.scratch() as scratch:
-            file = scratch / part_name(part)
-            counts_files.rewrite_part(file, source, part, self.facts, self.whole, item.run.sums)
-            self.work.put(_FINAL, part, None, {f"{_FINAL}/{part_name(part)}": file})
+    def publish(self, out: Path, *, overwrite: bool) -> None:
+        """Save the counts; their files are linked if they can be."""
+        sums = [run.sums for run in self.runs]
+        with counts_files.new_counts(out, self.facts, sums, overwrite=overwrite) as folder:
+            for part, run in enumerate(self.runs):
+                with self.folder.local(run.name) as file:
+                    _link_or_copy(file, folder / part_name(part))
+
+    def load(self, memory: Memory | None) -> Counts:
+        """Read the counts."""
+        sums: Any = tuple(map(sum, zip(*(run.sums for run in self.runs), strict=True)))
+        loader = _native.CountLoader(limit=limit_of(memory, sums))
+        for run in self.runs:
+            with self.folder.local(run.name) as file:
+                counts_files.load_part(loader, file, run.sums)
+        return Counts._of(loader.finish(), self.facts)
 
 
 # ---------------------------------------------------------------------- a job
@@ -176,8 +171,8 @@ def counted(
     memory: Memory | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
-) -> Iterator[Work]:
-    """Count a corpus, and yield the work folder with the counts, for `publish` or `load_final`.
+) -> Iterator[Merged]:
+    """Count a corpus, and yield the counts in the work folder, to `publish` or `load`.
 
     Args:
         runner: what runs the tasks.
@@ -192,8 +187,7 @@ def counted(
     with begun(runner, facts, near, overwrite=overwrite) as work:
         _count_slices(work, slices, corpus, recipe, runner, memory, progress)
         _check_unchanged(corpus, facts)
-        merge_slices(work, len(slices), runner, memory)
-        yield work
+        yield merge_slices(work, len(slices), runner, memory)
 
 
 def count_share(
@@ -231,8 +225,8 @@ def merge_ranks(
 ) -> None:
     """Add up what all ranks have counted, and save it."""
     work, facts = resumed(unfinished(near))
-    merge_slices(work, facts["slices"]["number"], runner, memory)
-    publish(work, Path(near), overwrite=overwrite)
+    merged = merge_slices(work, facts["slices"]["number"], runner, memory)
+    merged.publish(Path(near), overwrite=overwrite)
     work.folder.remove_all()
 
 
@@ -284,8 +278,8 @@ def _count_slices(
             progress(counted, total)
 
 
-def merge_slices(work: Work, num_slices: int, runner: Runner, memory: Memory | None) -> None:
-    """Add up the counts of all slices into a folder of counts, `final` in the work folder."""
+def merge_slices(work: Work, num_slices: int, runner: Runner, memory: Memory | None) -> Merged:
+    """Add up the counts of all slices into one run of each part."""
     results = work.results(_SLICES)
     missing = sorted(set(range(num_slices)) - results.keys())
     if missing:
@@ -297,22 +291,16 @@ def merge_slices(work: Work, num_slices: int, runner: Runner, memory: Memory | N
     facts = merge_facts([_facts_of(result["facts"]) for result in ordered])
     parts = [
         [
-            Run(_run_name(number, part), result["sums"][part])
+            Run(_run_name(number, part), tuple(result["sums"][part]))
             for number, result in enumerate(ordered)
         ]
         for part in range(PARTS)
     ]
     level = 0
-    while level == 0 or max(map(len, parts)) > 1:
+    while any(len(runs) != 1 for runs in parts):
         parts = _merge_level(work, parts, f"merged-{level}", runner, memory)
         level += 1
-    runs = [part[0] for part in parts]
-    whole: Any = tuple(map(sum, zip(*(run.sums for run in runs), strict=True)))
-    finish = _FinishPart(work, facts, whole)
-    done = work.results(_FINAL)
-    todo = [_Part(number, run) for number, run in enumerate(runs) if number not in done]
-    for _ in runner.map_unordered(finish, todo):
-        pass
+    return Merged(work.folder, facts, tuple(runs[0] for runs in parts))
 
 
 def _merge_level(
@@ -329,22 +317,9 @@ def _merge_level(
     results.update(runner.map_unordered(task, todo))
     found: list[list[Run]] = [[] for _ in parts]
     for merge in merges:
-        run = Run(f"{stage}/{merge.number:07d}.parquet", results[merge.number])
+        run = Run(f"{stage}/{merge.number:07d}.parquet", tuple(results[merge.number]))
         found[merge.part].append(run)
     return found
-
-
-def publish(work: Work, out: Path, *, overwrite: bool) -> None:
-    """Put the finished counts in their place."""
-    final = work.folder.folder(_FINAL)
-    with counts_files.replaced_folder(out, overwrite=overwrite) as folder:
-        for part in range(PARTS):
-            with final.local(part_name(part)) as file:
-                if isinstance(final, LocalFolder):
-                    _link_or_copy(file, folder / part_name(part))
-                else:
-                    shutil.copyfile(file, folder / part_name(part))
-            counts_files.sync_file(folder / part_name(part))
 
 
 class Saved(NamedTuple):
@@ -358,19 +333,7 @@ class Saved(NamedTuple):
 def saved_counts(path: str | os.PathLike[str]) -> Saved:
     """Return the totals of saved counts, without loading them."""
     folder = counts_files.open_folder(path)
-    return Saved(folder.total, folder.distinct, folder.facts.skipped_documents)
-
-
-def load_final(work: Work, memory: Memory | None) -> Counts:
-    """Read the finished counts."""
-    final = work.folder.folder(_FINAL)
-    if isinstance(final, LocalFolder):
-        return Counts.load(final.path, memory=memory)
-    with final.scratch() as scratch:
-        for part in range(PARTS):
-            with final.local(part_name(part)) as file:
-                shutil.copyfile(file, scratch / part_name(part))
-        return Counts.load(scratch, memory=memory)
+    return Saved(folder.sums[2], folder.sums[0], folder.facts.skipped_documents)
 
 
 def _link_or_copy(source: Path, target: Path) -> None:

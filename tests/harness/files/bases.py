@@ -168,7 +168,7 @@ def cut(document: Any) -> Any:
 # ---------------------------------------------------------------------- everything else
 
 
-_WORDS = "[a-z ]+"  # the footers of counts hold the whole pattern, with its classes written out
+_WORDS = "[a-z ]+"
 
 
 def counts() -> list[Files]:

@@ -38,7 +38,7 @@ from tests.harness.files.others import (
     corpus_bases,
     edit_head,
     edit_report,
-    fit_sums,
+    fit_manifest,
     packed_bases,
     repack,
     repack_ranks,
@@ -172,9 +172,15 @@ KINDS: dict[str, Kind] = {
         Kind(
             "counts",
             bases.counts,
-            [(1.0, change_bytes), (4.0, change_part), (0.2, lose_file), (0.3, swap_file)],
+            [
+                (1.0, change_bytes),
+                (4.0, change_part),
+                (1.0, on_json("counts.json", mutate.change_json)),
+                (0.2, lose_file),
+                (0.3, swap_file),
+            ],
             run_counts,
-            fit_sums,
+            fit_manifest,
         ),
         Kind(
             "checkpoint",
