@@ -109,19 +109,26 @@ def _new_name(target: Path) -> Path:
     return target.with_name(name)
 
 
+def _new_locked(target: Path, *, folder: bool = False) -> tuple[Path, int]:
+    """Create a temporary file or folder next to `target`; return it locked, with its descriptor."""
+    flags = os.O_RDONLY if folder else os.O_RDWR | os.O_CREAT | os.O_EXCL | NOFOLLOW
+    while True:
+        path = _new_name(target)
+        if folder:
+            path.mkdir()
+        descriptor = os.open(path, flags | CLOEXEC, 0o666)
+        # Another process may have found it before it was locked, and removed it.
+        if lock(descriptor) is not False and os.fstat(descriptor).st_nlink:
+            return path, descriptor
+        os.close(descriptor)
+
+
 class Temporary:
     """A locked file next to its target, with its content on disk; removed when closed."""
 
     def __init__(self, target: Path, data: bytes, mode: int | None = None) -> None:
         with naming(target):
-            while True:
-                self.path = _new_name(target)
-                flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | NOFOLLOW | CLOEXEC
-                self._descriptor = os.open(self.path, flags, 0o666)
-                # Another process may have found it before it was locked, and removed it.
-                if lock(self._descriptor) is not False and os.fstat(self._descriptor).st_nlink:
-                    break
-                os.close(self._descriptor)
+            self.path, self._descriptor = _new_locked(target)
             try:
                 write_all(self._descriptor, data)
                 if mode is not None:
@@ -248,13 +255,7 @@ def new_folder(target: Path) -> Iterator[Path]:
     import shutil  # slow to import, and only writing needs it
 
     with naming(target):
-        while True:
-            temporary = _new_name(target)
-            temporary.mkdir()
-            descriptor = os.open(temporary, os.O_RDONLY | CLOEXEC)
-            if lock(descriptor) is not False and os.fstat(descriptor).st_nlink:
-                break
-            os.close(descriptor)
+        temporary, descriptor = _new_locked(target, folder=True)
     try:
         yield temporary
     finally:
@@ -285,7 +286,7 @@ def replace_folder(
     with new_folder(target) as temporary:
         yield temporary
         sync_folder(temporary)
-        check_folder(target, overwrite=overwrite, is_ours=is_ours)  # it may have appeared meanwhile
+        check_folder(target, overwrite=overwrite, is_ours=is_ours)  # it may have appeared since
         with naming(target):
             if not (target.is_dir() and any(target.iterdir())):
                 temporary.replace(target)

@@ -212,20 +212,21 @@ def plan(
             f"use at least {amount(needed)!r}{fewer}",
             needed=needed,
         )
-    available = rest(max(threads, 1))
+    workers = max(threads, 1)
+    available = rest(workers)
     buffers = available // 4 if whole_documents else available // 16
     dictionary = available // 4 if dictionaries else available // 16
     tables = available - buffers - dictionary
     # A growing buffer exists twice while it is copied.
-    text_bytes = buffers // max(threads, 1) // 2
+    text_bytes = buffers // workers // 2
     limit = memory_limit(
-        table_bytes=tables // max(threads, 1),
+        table_bytes=tables // workers,
         text_bytes=text_bytes,
         # Merging holds two of the longest pre-tokens to compare, and one to write.
         merge_bytes=min(tables, max(_MAX_MERGE_BYTES, 4 * text_bytes)),
         keep_bytes=available // 4,
         # One in the reader and one with each thread.
-        record_bytes=buffers // (max(threads, 1) + 1) // 2,
+        record_bytes=buffers // (workers + 1) // 2,
         # A growing dictionary exists one and a half times while it is copied.
         dictionary_bytes=dictionary // max(dictionaries, 1) * 2 // 3,
     )

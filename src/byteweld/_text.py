@@ -48,7 +48,7 @@ def batches(
 
 
 def utf8(text: Text) -> bytes:
-    """Return the bytes of a text, as the engine sees them.
+    """Return a text as UTF-8, as the engine sees it.
 
     >>> utf8("a\\ud83d\\ude00") == "a😀".encode() and utf8("\\ud83d") == "\\ufffd".encode()
     True

@@ -81,29 +81,31 @@ class Recipe:
     built_in: tuple[str, ...] = ()
     special_tokens: tuple[str, ...] = ()
     special_ids: SpecialIds = "last"
-    split_specials: bool = True  # the user's special tokens are boundaries and are not counted
-    split_built_in: bool = False  # the same for built-in special tokens
-    pattern: str | None = None  # splits the corpus; None: a document is one pre-token
-    encode_pattern: str | None = None  # of the vocabulary: splits text when encoding
+    split_specials: bool = True
+    split_built_in: bool = False
+    pattern: str | None = None
+    encode_pattern: str | None = None
     tie_break: TieBreak = "smallest-ids"
     min_frequency: int = 1
     max_token_bytes: int | None = None
-    roles: tuple[tuple[str, str], ...] = ()  # (role, special token)
-    size_counts_specials: bool = True  # whether `vocab_size` includes special tokens
+    roles: tuple[tuple[str, str], ...] = ()
+    size_counts_specials: bool = True
     document_unit: DocumentUnit = "file"
-    extensions: tuple[str, ...] | None = None  # files to read in a folder; None: the default list
+    extensions: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.special_tokens, str) or not isinstance(self.special_tokens, Iterable):
             raise TypeError(
                 f"special_tokens is {self.special_tokens!r}; it must be a list of strings"
             )
-        for name in ("min_frequency", "max_token_bytes"):
+        for name, least in (("min_frequency", 0), ("max_token_bytes", 1)):
             number = getattr(self, name)
             if number is None and name == "max_token_bytes":
                 continue
             if isinstance(number, bool) or not isinstance(number, int):
                 raise TypeError(f"{name} is {number!r}; it must be an integer")
+            if number < least:
+                raise ValueError(f"{name} is {number}; it must be at least {least}")
         object.__setattr__(self, "special_tokens", tuple(self.special_tokens))
         for attribute, choices in _CHOICES.items():
             value = getattr(self, attribute)
@@ -119,10 +121,6 @@ class Recipe:
         if len(set(every)) < len(every):
             repeated = next(text for text, times in Counter(every).items() if times > 1)
             raise ValueError(f"special token {repeated!r} is given twice")
-        if self.min_frequency < 0:
-            raise ValueError(f"min_frequency is {self.min_frequency}; it must be at least 0")
-        if self.max_token_bytes is not None and self.max_token_bytes < 1:
-            raise ValueError(f"max_token_bytes is {self.max_token_bytes}; it must be at least 1")
         object.__setattr__(self, "initial_alphabet", self._checked_letters())
         object.__setattr__(self, "pattern", resolve_pattern(self.pattern))
         object.__setattr__(self, "encode_pattern", resolve_pattern(self.encode_pattern))

@@ -223,28 +223,22 @@ class Encoding(Tokenizer):
         """Decode ids to bytes; KeyError if one is unknown."""
         try:
             return super().decode_bytes(_byte_ids(tokens))
-        except IdRangeError:
-            raise
         except UnknownIdError as error:
-            raise KeyError(f"Invalid token for decoding: {error.id}") from None
+            raise _key_error(error, "Invalid token for decoding: ") from None
 
     def decode(self, tokens: Ids, errors: str = "replace") -> str:
         """Decode ids to text; `errors` handles bytes that are not UTF-8, as in `bytes.decode`."""
         try:
             return super().decode(_byte_ids(tokens), errors)
-        except IdRangeError:
-            raise
         except UnknownIdError as error:
-            raise KeyError(f"Invalid token for decoding: {error.id}") from None
+            raise _key_error(error, "Invalid token for decoding: ") from None
 
     def decode_single_token_bytes(self, token: int) -> bytes:
         """Return the bytes of one token; KeyError if its id is unknown."""
         try:
             return super().decode_single_token_bytes(token)
-        except IdRangeError:
-            raise
         except UnknownIdError as error:
-            raise KeyError(str(error.id)) from None
+            raise _key_error(error) from None
 
     def decode_tokens_bytes(self, tokens: Ids) -> list[bytes]:
         """Return the bytes of each token."""
@@ -370,6 +364,11 @@ def _check_size(
             f"explicit_n_vocab is {explicit_n_vocab}, but there are {tokens} tokens and the "
             f"highest id is {n_vocab - 1}; with it, ids must be 0 to {explicit_n_vocab - 1}"
         )
+
+
+def _key_error(error: UnknownIdError, words: str = "") -> KeyError:
+    """Return the error that tiktoken raises for an unknown id; an overflow stays one."""
+    return error if isinstance(error, IdRangeError) else KeyError(f"{words}{error.id}")
 
 
 def _only_str(text: Text) -> str:

@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 from byteweld import Vocabulary, reference
+from byteweld._text import utf8
 from byteweld.proof import is_failure
-from byteweld.reference.encode import utf8
 
 from .texts import Text, as_str
 

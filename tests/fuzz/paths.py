@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import byteweld.tiktoken
 from byteweld import SpecialTokenError, Tokenizer
-from byteweld.reference.encode import utf8
+from byteweld._text import utf8
 from tests.helpers.vocabularies import unambiguous
 
 from .oracles import Allowed, Ids

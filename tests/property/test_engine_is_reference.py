@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import byteweld
 from byteweld import PATTERNS, RECIPES, Tokenizer, Vocabulary, reference
-from byteweld.reference.encode import utf8
+from byteweld._text import utf8
 from tests.helpers.strategies import (
     BROKEN,
     CUSTOM_PATTERNS,

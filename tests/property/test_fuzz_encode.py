@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from byteweld import PATTERNS, Tokenizer
-from byteweld.reference.encode import utf8
+from byteweld._text import utf8
 from tests.fuzz import __main__ as program
 from tests.fuzz import oracles, paths, rounds, subjects, texts
 from tests.fuzz.rounds import Rounds

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from byteweld._text import utf8
 from byteweld.explanation._text import (
     MAX_ROWS,
     Show,
@@ -16,7 +17,7 @@ from byteweld.explanation._text import (
     tokens_to_dict,
 )
 from byteweld.explanation._tree import MAX_PRETOKEN_BYTES, Tree, TreeNode, check_length, tree_of
-from byteweld.reference.encode import EncodeStep, encode_greedy, encode_steps, utf8
+from byteweld.reference.encode import EncodeStep, encode_greedy, encode_steps
 from byteweld.reference.train import Ids
 from byteweld.render import Displayable, amount, more_line, namer, visible
 from byteweld.vocab import Vocabulary

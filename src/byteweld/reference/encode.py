@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
+from byteweld._text import utf8
 from byteweld.errors import UnknownIdError
 from byteweld.reference.pretokenize import pretokenize, split_specials
 from byteweld.vocab import Vocabulary
@@ -30,21 +31,6 @@ class EncodeStep(NamedTuple):
     parts: tuple[int, ...]
     candidates: tuple[Candidate, ...]
     chosen: Candidate | None  # None in the last step
-
-
-def utf8(text: str | bytes) -> bytes:
-    """Return the text as UTF-8.
-
-    As in tiktoken, a surrogate pair becomes one character, and a lone surrogate becomes U+FFFD.
-    """
-    if isinstance(text, bytes | bytearray):
-        return bytes(text)
-    if not isinstance(text, str):
-        raise TypeError(f"expected str or bytes, found {type(text).__name__}")
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
 def encode(
