@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ import pytest
 import byteweld
 from byteweld.studio.server import StudioServer
 from byteweld.studio.session import GivenCorpus, Session
+from tests.helpers.studio import open_page, running
 
 SPECIAL = "<|endoftext|>"
 CORPUS = (
@@ -58,12 +58,15 @@ def server(
     """A running studio with two tokenizers and a corpus."""
     corpus = GivenCorpus("my books", lambda recipe: byteweld.count(iter([CORPUS]), recipe=recipe))
     tokenizers = [("small", trained), ("ck", without_pattern)]
-    with StudioServer(Session(tokenizers, corpus=corpus)) as running:
-        thread = threading.Thread(target=running.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
-        yield running
-        running.shutdown()
-        thread.join()
+    with running(Session(tokenizers, corpus=corpus)) as started:
+        yield started
+
+
+@pytest.fixture
+def page(browser: Any, server: StudioServer) -> Iterator[Any]:
+    """A page with the Tokens view open; fails afterwards if the page misbehaved."""
+    with open_page(browser, server.url, (1280, 900), view="tokens") as opened:
+        yield opened
 
 
 @pytest.fixture

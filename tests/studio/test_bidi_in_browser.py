@@ -10,13 +10,10 @@ import pytest
 
 import byteweld
 from byteweld.render import visible
+from tests.helpers.browser import expect
 from tests.helpers.studio import open_page, serving
 
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="no playwright; `pip install --group browser`"
-)
 pytestmark = pytest.mark.browser
-expect = playwright.expect
 
 ARABIC_FIRST = "في عام 2024، بلغت النسبة 45.7% من 2,700"
 LATIN_FIRST = "Year عام 2024 done"
@@ -117,19 +114,14 @@ def test_a_number_after_arabic_is_drawn_after_it(browser, url, words, show: str)
     with open_page(browser, url, view="tokens", text=LATIN_FIRST, show=show) as page:
         tokens = words.decode_tokens_bytes(words.encode(LATIN_FIRST))
         assert [token.decode() for token in tokens][1].strip() == "عام"
-        shown = drawn(page, "#tokens .t")
-        assert left_to_right(shown) == list(range(len(tokens)))
-
-
-def test_each_line_has_its_own_direction(browser, url):
-    with open_page(browser, url, view="tokens", text=TEXT) as page:
-        directions = page.eval_on_selector_all("#tokens .line", "all => all.map(line => line.dir)")
-        assert directions == ["rtl", "ltr", "rtl"]
+        assert left_to_right(drawn(page, "#tokens .t")) == list(range(len(tokens)))
 
 
 @pytest.mark.parametrize("tok", ["0", "1"])
-def test_tokens_do_not_overlap(browser, url, tok: str):
+def test_each_line_has_its_own_direction_and_tokens_do_not_overlap(browser, url, tok: str):
     with open_page(browser, url, view="tokens", text=TEXT, tok=tok) as page:
+        directions = page.eval_on_selector_all("#tokens .line", "all => all.map(line => line.dir)")
+        assert directions == ["rtl", "ltr", "rtl"]
         shown = drawn(page, "#tokens .t")
         lines: dict[int, list[Drawn]] = {}
         for each in shown:

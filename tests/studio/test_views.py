@@ -14,18 +14,29 @@ from byteweld.studio.examples import CORPORA, FILES, SURPRISING_WORDS, TEXTS
 from byteweld.studio.request import Fields, Refused
 from byteweld.studio.session import GivenCorpus, Session
 from byteweld.studio.views import training, why
+from byteweld.studio.views.tokens import answer as tokens_view
 from byteweld.studio.views.tokens import packed
 
 SPECIAL = "<|endoftext|>"
-HARD = [
-    "",
-    "a",
-    "\x00\x7f\u0080",
-    "<script>alert('x')</script>",
-    "\u202eabc\u202c",
-    "🙂👩‍🚀",
-    "\ud800x",
-]
+BYTES = {byte: bytes([byte]) for byte in range(256)}
+HARD = ["", "a", "\x00\x7f\u0080", "<script>x</script>", "\u202eabc\u202c", "🙂👩‍🚀", "\ud800x"]
+
+
+def merges(answer: dict[str, Any], key: str = "merges") -> tuple[tuple[int, ...], ...]:
+    """What was learned, as the engine's merges."""
+    steps = answer[key] if key == "merges" else [step["merge"] for step in answer[key]]
+    return tuple((step["left"], step["right"], step["new"]) for step in steps)
+
+
+def engines(documents: Any, recipe: str, count: int) -> byteweld.Tokenizer:
+    """The engine's training of `count` merges."""
+    size = byteweld.RECIPES[recipe].minimum_size + count
+    return byteweld.train(documents, vocab_size=size, recipe=recipe)
+
+
+def refusal(post: Any, path: str, **fields: object) -> tuple[int, str]:
+    response = post(f"/api/{path}", fields)
+    return response.status, response.json["error"]
 
 
 def numbers(packed: dict[str, Any]) -> list[int]:
@@ -46,11 +57,6 @@ def test_start_lists_the_open_tokenizers(ask, trained):
     assert ck["pattern"] == "gpt2"
     assert len(start["sentences"]) >= 20
     assert ["plain", "plain: no pattern, ties go to the smallest bytes"] in start["recipes"]
-
-
-def test_an_unknown_encoding_is_refused_without_the_network(post):
-    assert post("/api/open", {"name": "../../etc/passwd"}).status == 400
-    assert post("/api/open", {"name": "no-such"}).status == 400
 
 
 # ---------------------------------------------------------------------------- how it works
@@ -92,14 +98,8 @@ def test_how_learns_what_the_engine_learns_from_files_in_order_of_their_names(as
     files = {"b.svg": "<path d='x'/>\n" * 3, "a.svg": "<path/>\n<path/>", "empty": ""}
     for recipe in ("ck", "ck-ascii"):
         answer = ask("how", files=files, merges=20, recipe=recipe, workers=7)
-        size = byteweld.RECIPES[recipe].minimum_size + 20
-        documents = iter([files["a.svg"], files["b.svg"]])
-        tok = byteweld.train(documents, vocab_size=size, recipe=recipe)
-        learned = [
-            tuple(step["merge"][part] for part in ("left", "right", "new"))
-            for step in answer["iterations"]
-        ]
-        assert learned == [tuple(merge) for merge in tok.vocab.merge_ids]
+        tok = engines(iter([files["a.svg"], files["b.svg"]]), recipe, 20)
+        assert merges(answer, "iterations") == tok.vocab.merge_ids
         assert answer["files"] == [["a.svg", 15], ["b.svg", 42]]
         assert answer["first_ids"] == tok.encode(files["a.svg"])
 
@@ -161,30 +161,51 @@ def test_an_empty_text_has_nothing_to_learn(ask):
         assert (answer["stopped"], answer["size"]) == ("no pairs", 260)
 
 
-def test_how_is_bounded_and_says_what_to_do(post):
-    def refusal(path: str, **fields: object) -> tuple[int, str]:
-        response = post(f"/api/{path}", fields)
-        return response.status, response.json["error"]
-
-    status, words = refusal("how", corpus="x" * 20_001)
-    assert (status, words) == (413, "corpus has more than 20,000 bytes; use a part of it")
-    status, words = refusal("how", files={"a": "x" * 15_000, "b": "x" * 15_000})
-    assert status == 413
-    assert "the files have 30,000 bytes; at most 20,000" in words
-    status, words = refusal("how", corpus="x" * 20_000, merges=200)
-    assert status == 413
-    assert words.endswith("use fewer bytes, or 50 merges")
-    for field, value in (("merges", 201), ("workers", 0), ("workers", 9), ("min_frequency", 0)):
-        status, words = refusal("how", **{field: value})
-        assert status == 400 and words.startswith(field)
-    assert refusal("how", recipe="modern")[0] == 400
-    assert refusal("match", text="x" * 121)[0] == 413
-    assert refusal("match", vocabulary="other")[0] == 400
-    status, words = refusal("match", recipe="ck-ascii", text="na\u00efve")
-    assert (status, words[:61]) == (
-        400,
-        "recipe ck-ascii has no token for \u00ef (U+00EF) in the text, only",
-    )
+@pytest.mark.parametrize(
+    ("path", "fields", "status", "words"),
+    [
+        ("how", {"corpus": "x" * 20_001}, 413, "corpus has more than 20,000 bytes; use a part"),
+        ("how", {"files": {"a": "x" * 15_000, "b": "x" * 15_000}}, 413, "30,000 bytes; at most 20"),
+        ("how", {"corpus": "x" * 20_000, "merges": 200}, 413, "use fewer bytes, or 50 merges"),
+        *(("how", {field: n}, 400, field) for field, n in (("merges", 201), ("workers", 0))),
+        *(("how", {field: n}, 400, field) for field, n in (("workers", 9), ("min_frequency", 0))),
+        ("how", {"recipe": "modern"}, 400, ""),
+        ("match", {"text": "x" * 121}, 413, ""),
+        ("match", {"vocabulary": "other"}, 400, ""),
+        (
+            "match",
+            {"recipe": "ck-ascii", "text": "na\u00efve"},
+            400,
+            "no token for \u00ef (U+00EF)",
+        ),
+        ("training", {"corpus": "x" * (1 << 20 | 1)}, 413, ""),
+        ("training", {"corpus": "low", "merges": 501}, 400, ""),
+        ("training", {"recipe": "no-such"}, 400, ""),
+        (
+            *("training", {"corpus": "low\n\nna\u00efve", "recipe": "ck-ascii"}, 400),
+            "recipe ck-ascii has no token for ï (U+00EF) in line 3, only for tab, newline, return "
+            "and printable ASCII; remove it, or use recipe ck",
+        ),
+        ("training", {"corpus": "a\x00", "recipe": "ck-ascii"}, 400, "\\x00 (U+0000) in line 1"),
+        ("why", {"text": "a" * 5000}, 413, "5,000 bytes"),
+        ("open", {"name": "../../etc/passwd"}, 400, ""),
+        ("open", {"name": "no-such"}, 400, ""),
+        ("vocabulary", {"query": "xyz", "by": "bytes"}, 400, "'xyz' is not hex; expected bytes"),
+        ("vocabulary", {"query": "(", "by": "regex"}, 400, ""),
+        ("vocabulary", {"query": "one", "by": "id"}, 400, ""),
+        ("vocabulary", {"sort": "size"}, 400, ""),
+        ("vocabulary", {"rows": 501}, 400, ""),
+        ("token", {"id": 4000}, 404, ""),
+        ("token", {"id": -1}, 400, ""),
+        *(("compare", {"tokenizers": t, "text": "low"}, 400, "") for t in ([], [0] * 5, [2])),
+        ("bytes", {"counts": [1] * 255}, 400, "counts has 255 numbers; expected 256"),
+        *(("bytes", {"counts": wrong}, 400, "") for wrong in ([0] * 257, [-1] * 256, "1", None)),
+        *(("bytes", {"counts": wrong}, 400, "") for wrong in ([2**60] * 256, ["1"] * 256)),
+    ],
+)
+def test_what_is_wrong_or_too_much_is_refused_and_says_why(post, path, fields, status, words):
+    found, said = refusal(post, path, **fields)
+    assert found == status and words in said
 
 
 def test_a_token_of_thousands_of_bytes_is_shown_in_parts(ask):
@@ -246,16 +267,12 @@ def test_a_megabyte_is_answered(ask, trained):
     ],
 )
 def test_lengths_are_those_of_the_text_if_the_text_is_rewritten(options):
-    from byteweld.studio.request import Fields
-    from byteweld.studio.session import Session
-    from byteweld.studio.views.tokens import answer
-
-    tokens = {byte: bytes([byte]) for byte in range(256)}
+    tokens = dict(BYTES)
     if "added_tokens" in options:
         tokens[256] = b"<x>"
     tok = byteweld.Tokenizer(byteweld.Vocabulary(tokens, **options))
     text = "Ne\u0301 <x>  X"
-    found = answer(Session([("odd", tok)]), Fields({"text": text}))
+    found = tokens_view(Session([("odd", tok)]), Fields({"text": text}))
     ids, offsets = tok.encode_with_offsets(text, allowed_special="all")
     assert numbers(found["ids"]) == ids
     assert numbers(found["lengths"]) == [end - start for start, end in offsets]
@@ -284,19 +301,13 @@ def test_why_finds_offsets_between_special_tokens(ask, trained):
 
 
 def test_why_opens_on_a_word_that_greedy_would_cut_differently():
-    tokens = {byte: bytes([byte]) for byte in range(256)} | {256: b"en", 257: b"ke", 258: b"oke"}
+    tokens = BYTES | {256: b"en", 257: b"ke", 258: b"oke"}
     merges = [(b"e", b"n"), (b"k", b"e"), (b"o", b"ke")]
     tok = byteweld.Tokenizer.from_merges(tokens, merges)
     word = why.surprising_word(tok)
     explained = byteweld.explain(tok, word).pretokens[0]
     assert word in SURPRISING_WORDS
     assert explained.greedy_differs_at is not None
-
-
-def test_a_pre_token_too_long_to_step_through_is_refused(post):
-    response = post("/api/why", {"text": "a" * 5000})
-    assert response.status == 413
-    assert "5,000 bytes" in response.json["error"]
 
 
 def test_why_accepts_an_empty_text_and_an_offset_beyond_the_end(ask):
@@ -324,8 +335,7 @@ def test_without_text_the_pre_tokens_are_those_of_a_surprising_word(ask):
 
 
 def test_pre_tokens_that_a_normalizer_changes_are_sent_as_they_are():
-    tokens = {byte: bytes([byte]) for byte in range(256)}
-    vocab = byteweld.Vocabulary(tokens, steps=[byteweld.Split(" ", "removed")])
+    vocab = byteweld.Vocabulary(BYTES, steps=[byteweld.Split(" ", "removed")])
     session = Session([("split", byteweld.Tokenizer(vocab))])
     answer = why.pretokens(session, Fields({"text": "a bc"}))
     assert (numbers(answer["lengths"]), answer["bytes"]) == ([1, 2], b"abc".hex())
@@ -350,8 +360,7 @@ def _explained_ids(tok: byteweld.Tokenizer, text: str, *, special: bool) -> list
     "steps", [[], ["prefix-space"], ["prefix-space", byteweld.Split("[a-z]+")]], ids=len
 )
 def test_every_pre_token_has_the_ids_that_it_has_in_the_text(steps, special):
-    tokens = {byte: bytes([byte]) for byte in range(256)}
-    tokens |= {256: b" a", 257: b"ab", 258: b"  ", 259: b"<end>", 260: b"<mask>", 261: b"xx"}
+    tokens = BYTES | {256: b" a", 257: b"ab", 258: b"  ", 259: b"<end>", 260: b"<mask>", 261: b"xx"}
     vocab = byteweld.Vocabulary(
         tokens,
         [(32, 97, 256), (97, 98, 257), (120, 120, 261)],
@@ -393,15 +402,6 @@ def test_the_vocabulary_is_searched_by_text_bytes_id_and_regex(ask, trained):
 def test_a_regex_with_catastrophic_backtracking_is_answered_or_refused(post):
     for query in ("(a+)+$", "(a|a)*b", r"(.*)*\1x"):
         assert post("/api/vocabulary", {"query": query, "by": "regex"}).status in (200, 400)
-    assert post("/api/vocabulary", {"query": "(", "by": "regex"}).status == 400
-
-
-def test_invalid_queries_say_what_was_expected(post):
-    wrong = post("/api/vocabulary", {"query": "xyz", "by": "bytes"})
-    assert wrong.json["error"] == "'xyz' is not hex; expected bytes such as e2 82 ac"
-    assert post("/api/vocabulary", {"query": "one", "by": "id"}).status == 400
-    assert post("/api/vocabulary", {"sort": "size"}).status == 400
-    assert post("/api/vocabulary", {"rows": 501}).status == 400
 
 
 def test_tokens_are_sorted_and_filtered(ask, trained):
@@ -455,11 +455,6 @@ def test_every_token_has_details(ask, without_pattern):
         assert ask("token", tokenizer=1, id=token_id)["id"] == token_id
 
 
-def test_an_unknown_id_is_not_found(post):
-    assert post("/api/token", {"id": 4000}).status == 404
-    assert post("/api/token", {"id": -1}).status == 400
-
-
 # ---------------------------------------------------------------------------- training
 
 
@@ -483,15 +478,13 @@ def test_the_example_trainings_show_what_their_notes_say(ask):
     assert b" the" in merged[:8]
 
 
-def test_a_training_equals_the_engines_and_shrinks_the_corpus(ask):
+def test_a_training_shrinks_the_corpus(ask):
     corpus = "low low lower newest"
     answer = ask("training", corpus=corpus, recipe="from-scratch", merges=6)
-    tok = byteweld.train(iter([corpus]), vocab_size=262, recipe="from-scratch")
-    learned = [(m["left"], m["right"], m["new"]) for m in answer["merges"]]
-    assert learned == [tuple(merge) for merge in tok.vocab.merge_ids]
-    assert answer["tokens_after"][0] == answer["total_bytes"] == len(corpus)
-    assert answer["tokens_after"][-1] == tok.training.total_tokens
-    assert answer["tokens_after"] == sorted(answer["tokens_after"], reverse=True)
+    after = answer["tokens_after"]
+    assert after[0] == answer["total_bytes"] == len(corpus)
+    assert after[-1] == engines(iter([corpus]), "from-scratch", 6).training.total_tokens
+    assert after == sorted(after, reverse=True)
 
 
 @pytest.mark.parametrize("recipe", byteweld.RECIPES)
@@ -499,35 +492,18 @@ def test_every_recipe_is_offered_and_trains_as_the_engine_does(ask, recipe):
     assert recipe in dict(ask("start")["recipes"])
     corpus = ["low low lower", "newest newest", "the widest"]
     answer = ask("training", corpus="\n".join(corpus), recipe=recipe, merges=5)
-    size = byteweld.RECIPES[recipe].minimum_size + 5
-    tok = byteweld.train(iter(corpus), vocab_size=size, recipe=recipe)
-    learned = [(m["left"], m["right"], m["new"]) for m in answer["merges"]]
-    assert learned == [tuple(merge) for merge in tok.vocab.merge_ids]
-    assert len(learned) == 5
+    assert merges(answer) == engines(iter(corpus), recipe, 5).vocab.merge_ids
+    assert len(merges(answer)) == 5
 
 
-def test_a_character_outside_ascii_is_refused_with_its_line_and_a_way_out(ask, post):
-    refused = post("/api/training", {"corpus": "low\n\nna\u00efve", "recipe": "ck-ascii"})
-    assert refused.status == 400
-    assert refused.json["error"] == (
-        "recipe ck-ascii has no token for ï (U+00EF) in line 3, only for tab, newline, return and "
-        "printable ASCII; remove it, or use recipe ck"
-    )
-    hidden = post("/api/training", {"corpus": "a\x00", "recipe": "ck-ascii"}).json["error"]
-    assert "no token for \\x00 (U+0000) in line 1" in hidden
-    assert ask("training", corpus="na\u00efve", recipe="ck", merges=1)["stopped"] == "min frequency"
-
-
-def test_a_training_is_bounded(ask, post):
-    assert post("/api/training", {"corpus": "x" * (1 << 20 | 1)}).status == 413
-    assert post("/api/training", {"corpus": "low", "merges": 501}).status == 400
-    assert post("/api/training", {"recipe": "no-such"}).status == 400
-    # 24 kB in one pre-token, every merge shown.
-    han = "".join(map(chr, range(0x4E00, 0x4E00 + 8000)))
+def test_a_long_pre_token_is_shown_in_parts_for_every_merge(ask):
+    han = "".join(map(chr, range(0x4E00, 0x4E00 + 8000)))  # 24 kB
     answer = ask("training", corpus=han, merges=500, recipe="plain")
     assert len(answer["steps"]) == 500
     used = {i for step in answer["steps"] for i in step["example"]["before"]}
     assert used <= {int(i) for i in answer["tokens"]}
+    naive = ask("training", corpus="na\u00efve", recipe="ck", merges=1)
+    assert naive["stopped"] == "min frequency"
 
 
 def test_a_given_corpus_is_counted_once_per_recipe_and_trains_as_the_engine_does(tmp_path):
@@ -543,10 +519,7 @@ def test_a_given_corpus_is_counted_once_per_recipe_and_trains_as_the_engine_does
     for recipe in ["ck", "modern", "ck"]:
         fields = Fields({"source": "given", "recipe": recipe, "merges": 4})
         answer = training.answer(session, fields)
-        size = byteweld.RECIPES[recipe].minimum_size + 4
-        tok = byteweld.train(tmp_path, vocab_size=size, recipe=recipe)
-        learned = [(m["left"], m["right"], m["new"]) for m in answer["merges"]]
-        assert learned == [tuple(merge) for merge in tok.vocab.merge_ids]
+        assert merges(answer) == engines(tmp_path, recipe, 4).vocab.merge_ids
         assert answer["total_bytes"] == 36
     assert counted == ["ck", "modern"]
 
@@ -598,9 +571,9 @@ def test_a_tokenizer_agrees_with_itself(ask):
     assert (answer["differing"], answer["most"]) == (0, [])
 
 
-def test_two_to_four_tokenizers_are_compared(post):
-    for indices, status in (([], 400), ([0], 200), ([0, 1, 0, 1], 200), ([0] * 5, 400), ([2], 400)):
-        assert post("/api/compare", {"tokenizers": indices, "text": "low"}).status == status
+def test_up_to_four_tokenizers_are_compared(post):
+    for indices in ([0], [0, 1, 0, 1]):
+        assert post("/api/compare", {"tokenizers": indices, "text": "low"}).status == 200
 
 
 def test_languages_cost_what_the_tokenizer_says(ask, trained):
@@ -629,7 +602,3 @@ def test_counts_of_files_are_of_any_size(ask, post):
     answer = ask("bytes", counts=counts)
     assert (answer["bytes"], answer["outside"]) == (5_000_000_007, 7)
     assert answer["counts"] == counts
-    short = post("/api/bytes", {"counts": [1] * 255})
-    assert (short.status, short.json["error"]) == (400, "counts has 255 numbers; expected 256")
-    for wrong in ([0] * 257, [-1] * 256, [2**60] * 256, ["1"] * 256, "1", None):
-        assert post("/api/bytes", {"counts": wrong}).status == 400
