@@ -570,6 +570,11 @@ def test_a_training_is_stepped_through(page):
 def test_the_user_can_train_on_a_corpus_with_any_recipe(page, trained):
     page.set_viewport_size({"width": 390, "height": 844})
     go(page, "training")
+    # The corpus that the studio was started with.
+    page.click("#given-corpus")
+    has(page, ".note", "bytes of my books", f"{trained.training.total_bytes:,}")
+    page.get_by_role("button", name="Who eats?").click()
+    expect(page.locator(".note")).not_to_contain_text("my books")
     page.click(".settings summary")
     check_width(page, 390)
     page.fill("#corpus", "aaa aaa aaa")
@@ -583,11 +588,6 @@ def test_the_user_can_train_on_a_corpus_with_any_recipe(page, trained):
     page.select_option(".settings select", "ck")
     number(page, "#error", 0)
     has(page, ".counts", "260 in the vocabulary, 0 learned")
-    # The corpus that the studio was started with.
-    page.click("#given-corpus")
-    has(page, ".note", "bytes of my books", f"{trained.training.total_bytes:,}")
-    page.get_by_role("button", name="Who eats?").click()
-    expect(page.locator(".note")).not_to_contain_text("my books")
 
 
 def test_the_merge_log_has_counts_and_a_curve(page, trained):
