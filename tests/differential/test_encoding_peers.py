@@ -5,7 +5,6 @@ Their own vocabularies, whose answers are frozen in the shared data, are in test
 
 from __future__ import annotations
 
-import gzip
 import random
 from itertools import product
 
@@ -119,49 +118,6 @@ def test_any_text_has_the_peers_ids(kind, trios):
 def test_the_hard_strings_have_the_peers_ids(kind, trios):
     for text in NASTY:
         trios[kind].check(text)
-
-
-@pytest.mark.parametrize("kind", KINDS, ids="-".join)
-def test_every_file_of_the_shared_zoo_has_the_peers_ids(kind, trios, shared):
-    for path in sorted((shared / "nasty").glob("*/*")):
-        if path.parent.name in ("long", "invalid_utf8") or path.stat().st_size > LARGE:
-            continue
-        trios[kind].check(path.read_bytes().decode())
-
-
-@pytest.mark.parametrize("pattern", ["gpt2", "cl100k", "o200k"])
-def test_large_files_of_the_shared_zoo_have_the_peers_ids(pattern, trios, shared):
-    for path in sorted((shared / "nasty").glob("*/*.txt")):
-        if path.stat().st_size > LARGE:
-            trios["modern", pattern].check(path.read_bytes().decode())
-
-
-def test_long_files_of_the_shared_zoo_have_the_peers_ids(trios, shared):
-    paths = sorted((shared / "nasty" / "long").glob("*.gz"))
-    for n, path in enumerate(paths):
-        text = gzip.decompress(path.read_bytes()).decode()
-        trio = trios[KINDS[n % len(KINDS)]]
-        ids = trio.tok.encode_ordinary(text)
-        question = frozen.digest(trio.tok.vocab.fingerprint, "ordinary", text.encode())
-        if frozen.is_known(question, frozen.digest(ids)):
-            continue
-        expected = tiktokens_answer(trio.tiktoken, text)
-        if expected is None:
-            expected = trio.plain_huggingface.encode(text, add_special_tokens=False).ids
-        assert ids == expected, path.name
-        frozen.freeze(question, frozen.digest(ids))
-
-
-def test_invalid_utf8_of_the_shared_zoo_round_trips_and_valid_parts_have_tiktokens_ids(
-    trios, shared
-):
-    for path in sorted((shared / "nasty" / "invalid_utf8").glob("*.bin")):
-        raw = path.read_bytes()
-        for trio in (trios["modern", "o200k"], trios["from-scratch", "gpt2"]):
-            ids = trio.tok.encode_ordinary(raw)
-            assert trio.tok.decode_bytes(ids) == trio.tiktoken.decode_bytes(ids) == raw
-            replaced = raw.decode(errors="replace")
-            assert trio.tok.encode_ordinary(replaced) == trio.tiktoken.encode_ordinary(replaced)
 
 
 # ---------------------------------------------------------------------- tiktoken's rank files

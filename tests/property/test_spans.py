@@ -224,20 +224,6 @@ def test_a_shared_id_without_parts_is_an_error():
         assert tok.encode_spans([("x", False), ("a", True)]) == [120, 97]
 
 
-def test_a_whole_token_without_a_merge_is_an_error():
-    vocab = Vocabulary(
-        BYTES | {256: b"xy"},
-        added_tokens=[AddedToken("<x>", 256, lstrip=True)],
-        pattern="gpt2",
-        ignore_merges=True,
-    )
-    tok = Tokenizer(vocab)
-    assert vocab.ambiguous_ids == {256} and tok.encode_ordinary("xy") == [256]
-    assert tok.encode_spans([("<x>", True), ("xyz", False)]) == [256, 120, 121, 122]
-    with pytest.raises(SpecialTokenError, match=r"at byte 0 .* special token '<x>'"):
-        tok.encode_spans([("xy", False)])
-
-
 def test_parts_follow_from_ranks():
     ranks = {256: b"ab", 257: b"abab", 258: b"ababc"}
     added = [AddedToken("<x>", 257, lstrip=True)]
@@ -269,14 +255,6 @@ def test_an_added_token_that_is_not_special_does_not_forge_either():
     for trusted in (True, False):
         with pytest.raises(SpecialTokenError, match=r"at byte 1 .* special token '<s>'"):
             tok.encode_spans([("x", False), ("forged", trusted)])
-
-
-def test_untrusted_special_tokens_hide_other_added_tokens_as_disallowed_ones_do():
-    added = [AddedToken("aa", 300), AddedToken("ab", 301, special=False)]
-    tokens = BYTES | {token.id: token.text.encode() for token in added}
-    tok = Tokenizer(Vocabulary(tokens, added_tokens=added))
-    assert tok.encode("aab", disallowed_special=()) == [97, 97, 98]
-    assert tok.encode_spans([("aa", False), ("b", False)]) == [97, 97, 98]
 
 
 def test_shared_ids_are_replaced_in_rewritten_text():
@@ -348,22 +326,6 @@ def test_a_literal_that_is_cut_is_not_a_special_token(literal, toks):
         assert tok.encode_spans([("x", False), (literal, True), ("y", False)]) == whole
         assert tok.encode_spans([("x", True), (literal, False), ("y", True)]) == plain
         assert tok.encode_spans([("x", True), ("", False), (literal, True), ("y", False)]) == whole
-
-
-def test_all_trusted_spans_that_cut_no_literal_are_the_text_with_all_allowed(toks):
-    pieces = ["a", ENDOFTEXT, "hello ", "<|a|><|b|>", " world's", "\n\n", "漢"]
-    for tok in toks.values():
-        spans = [(piece, True) for piece in pieces]
-        assert tok.encode_spans(spans) == tok.encode("".join(pieces), allowed_special="all")
-
-
-def test_pretokens_cross_the_boundaries_of_spans(toks):
-    tok = toks["gpt2"]
-    word = [(letter, n % 2 == 0) for n, letter in enumerate("xyzw")]
-    assert tok.encode_spans([("a", False), ("b", False)]) == tok.encode_ordinary("ab") == [256]
-    assert tok.encode_spans(word) == tok.encode_ordinary("xyzw")
-    e_acute = "é".encode()
-    assert tok.encode_spans([(e_acute[:1], True), (e_acute[1:], False)]) == [260]
 
 
 def test_thousands_of_spans_and_of_special_tokens_are_quick(toks):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import byteweld
-from byteweld import Counts, Tokenizer
+from byteweld import Counts, FormatError, Tokenizer
 
 THE = Counts({b"the": 3, b"th": 1})
 
@@ -80,6 +80,30 @@ def test_the_fixture_encodes_the_as_in_the_seed(tmp_path):
 
 
 # ---------------------------------------------------------------------- rejections
+
+# What one check alone notices; tests/unit/formats/test_bpe1.py has the others.
+REFUSED = [
+    (section(TOKENS[:1], [], counts=(2, 0)) + struct.pack("<2I", 261, 3), 50, "a token of 3 bytes"),
+    (section(merges=[MERGES[0], (999, 101, 261, 0)]), 73, "999 is not a token"),
+    (section(merges=[MERGES[0], MERGES[0]]), 73, "the same rank 0"),
+]
+
+
+@pytest.mark.parametrize(("data", "offset", "words"), REFUSED, ids=["length", "part", "rank"])
+def test_a_wrong_section_is_rejected_with_its_offset(tmp_path, data, offset, words):
+    with pytest.raises(FormatError, match=words) as caught:
+        load(tmp_path, data)
+    assert caught.value.offset == offset
+
+
+def test_a_section_embedded_in_a_larger_file_is_read_where_it_is(tmp_path):
+    container = tmp_path / "model.bin"
+    container.write_bytes(b"weights" + section() + b"more weights")
+    assert byteweld.load(container, format="bpe1", offset=7, length=89) == FIXTURE
+    with pytest.raises(FormatError) as caught:
+        byteweld.load(container, format="bpe1", offset=7)
+    assert caught.value.offset == 7 + 89
+
 
 # ---------------------------------------------------------------------- the scaling list
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import byteweld
-from byteweld import RECIPES, Counts, Tokenizer, Vocabulary, cli, formats, reference
+from byteweld import RECIPES, Counts, Tokenizer, Vocabulary, formats, reference
 
 WORDS = {b"user": 50, b"users": 9, b" user": 8, b"use": 3, b"<|bos|>": 7, b"ab": 6}
 SPECIALS = ["user", "ab"]
@@ -140,17 +140,6 @@ def test_a_resumed_training_and_saved_counts_learn_no_built_in_name(name, tmp_pa
     assert resumed.vocab == expected.vocab
     byteweld.count(tmp_path / "a.txt", recipe=recipe).save(tmp_path / "counts")
     assert byteweld.train(tmp_path / "counts", **options).vocab == expected.vocab
-
-
-def test_several_sizes_of_a_corpus_with_built_in_names_are_written(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "a.txt").write_text(TEXT)
-    line = ["train", "a.txt", "--recipe", "ck", "--sizes", "280,300,320", "--binary-out", "out"]
-    assert cli.main([*line, "--out", "t.json"]) == 0
-    for size in (280, 300, 320):
-        vocab = byteweld.load(tmp_path / f"t-{size}.json").vocab
-        check(vocab)
-        assert byteweld.load(tmp_path / f"out-{size}", pattern="gpt2").vocab == vocab
 
 
 def test_hugging_face_learns_a_special_token_with_its_id():
