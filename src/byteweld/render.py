@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -172,12 +171,12 @@ def painted(token_id: int, text: str, color: bool) -> str:
     return f"\x1b[{_background(token_id)}m{text}\x1b[0m" if color else text
 
 
+def token_names(tokens: Mapping[int, bytes]) -> dict[str, dict[str, str]]:
+    """Return the bytes and the text of each token, as JSON-serializable values."""
+    return {str(i): {"bytes": token.hex(), "text": visible(token)} for i, token in tokens.items()}
+
+
 # ---------------------------------------------------------------------------- lines
-
-
-def heading(text: str, color: bool) -> str:
-    """Return text in bold if `color`."""
-    return f"\x1b[1m{text}\x1b[0m" if color else text
 
 
 def amount(count: int, noun: str) -> str:
@@ -192,12 +191,6 @@ def amount(count: int, noun: str) -> str:
 def decimal(value: float | None, places: int = 2) -> str:
     """Format a number, or a dash for None."""
     return "-" if value is None else f"{value:.{places}f}"
-
-
-def more_line(count: int, noun: str, indent: int) -> Iterator[str]:
-    """Yield a line with the number of items not shown, if there are any."""
-    if count > 0:
-        yield f"{' ' * indent}... and {count:,} more {noun}{'' if count == 1 else 's'}"
 
 
 def width(text: str) -> int:
@@ -234,11 +227,6 @@ def columns(
         yield gap.join(cells).rstrip()
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield an indented table of figures with a name in its last column."""
-    return (f"  {line}" for line in columns([heads, *rows], right=range(len(heads) - 1)))
-
-
 # ---------------------------------------------------------------------------- HTML
 
 
@@ -267,29 +255,6 @@ def to_html(shown: Sequence[Span], limit: int = _MAX_TOKENS) -> Html:
             parts.append(element("br"))
     left_out = more(len(shown) - limit, "token")
     return element("div", element("p", parts, class_="tokens"), left_out)
-
-
-class Displayable(ABC):
-    """A value that `str()` shows as text and a notebook as HTML."""
-
-    @abstractmethod
-    def lines(self, *, color: bool = False) -> list[str]:
-        """Return the value as lines of text; `color` is for a terminal."""
-
-    @abstractmethod
-    def to_html(self) -> Html:
-        """Return the value as part of a page."""
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__}: {next(iter(self.lines()), '')}>"
-
-    def _repr_html_(self) -> str:
-        from byteweld.markup import fragment
-
-        return fragment(self.to_html())
 
 
 @dataclass(frozen=True, repr=False)

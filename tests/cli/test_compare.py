@@ -133,7 +133,7 @@ def test_the_page_has_everything_and_the_verdict_is_printed(run, saved, smaller,
     for fact in ("spans are cut differently", "texts/a.txt", "cyrillic", "·lower"):
         assert fact in page
     body = page.partition("</style>")[2]
-    order = ["needs 22.7% fewer", "Words by script", "Files", "different ids in 2", "·lower"]
+    order = ["needs 22.7% fewer", "Words by script", "By file", "Different ids in 2", "·lower"]
     assert sorted(order, key=body.index) == order
     assert "<script" not in page
     assert run(*line).err == "byteweld: report.html exists; pass --force to replace it\n"

@@ -28,11 +28,11 @@ tokenizer.json
   fingerprint  FINGERPRINT
 
 longest tokens
-       265    7 bytes  ·newest
-       271    7 bytes  ·widest
-       264    6 bytes  newest
-       268    6 bytes  widest
-       270    6 bytes  ·lower
+  265  7 bytes  ·newest
+  271  7 bytes  ·widest
+  264  6 bytes  newest
+  268  6 bytes  widest
+  270  6 bytes  ·lower
 
 unreachable tokens
   none: every token's bytes encode to that token
@@ -172,8 +172,8 @@ def test_tokens_that_ck_cannot_reach_are_shown_with_the_reason(run, tmp_path):
     assert run("inspect", "tokenizer.json").text.endswith(
         "unreachable tokens\n"
         "  2 split by the pattern, as happens if training used no pattern (recipe ck)\n"
-        "       261  a·b  becomes  a ·b\n"
-        "       262  ·a·b  becomes  · a ·b\n"
+        "  261  a·b   becomes  a ·b\n"
+        "  262  ·a·b  becomes  · a ·b\n"
     )
     report = json.loads(run("inspect", "tokenizer.json", "--json").out)
     assert report["unreachable"]["cut_by_pattern"]
@@ -188,7 +188,7 @@ def test_tokens_that_other_merges_hide_are_shown_with_the_reason(run, tmp_path):
     assert text.endswith(
         "unreachable tokens\n"
         "  1 never produced: other merges come first\n"
-        "       258  abc  becomes  a bc\n"
+        "  258  abc  becomes  a bc\n"
     )
 
 
@@ -202,7 +202,7 @@ def test_tokens_that_end_inside_a_character_are_listed_separately(run, tmp_path)
     assert run("inspect", "t.json").text.endswith(
         "unreachable tokens\n"
         "  1 with part of a character: produced only inside longer pre-tokens\n"
-        "       257  é⟨c3⟩  becomes  é ⟨c3⟩\n"
+        "  257  é⟨c3⟩  becomes  é ⟨c3⟩\n"
     )
     report = json.loads(run("inspect", "t.json", "--json").out)
     assert report["unreachable"] == {
@@ -567,8 +567,8 @@ def test_options_of_a_corpus_need_a_corpus(run, saved):
     ("flags", "facts"),
     [
         ((), ("Longest tokens", "Unreachable tokens", "The same sentence in 29 languages")),
-        (("--corpus", "texts"), ("On this corpus", "Words by script", "cyrillic", "Scripts")),
-        (("--merges",), ("becomes", "·newest")),
+        (("--corpus", "texts"), ("tokenizer on 2 files", "Words by script", "cyrillic", "Scripts")),
+        (("--merges",), ("rank", "·newest")),
         (("--tree", "low"), ("├── ", "rank 1")),
         (("--bytes", "texts/a.txt"), ("0x6_", "--ascii-only starts from 98 base tokens")),
     ],
@@ -593,7 +593,7 @@ def test_a_page_has_its_figures_first_and_long_lists_collapsed(run, saved, texts
     flags = ("--corpus", "texts", "--html", "page.html", "--force")
     assert run("inspect", "tokenizer.json", *flags).code == 0
     page = (tmp_path / "page.html").read_text().partition("</style>")[2]
-    order = ["On this corpus", 'class="figures"', "Words by script", "The tokenizer", "Lengths"]
+    order = ["on 2 files", 'class="figures"', "Words by script", "The tokenizer", "Lengths"]
     assert sorted(order, key=page.index) == order
 
 

@@ -35,30 +35,30 @@ def made(tmp_path: Path) -> Manifest:
 
 FACTS = f"""\
 set
-  complete     yes
-  format       flat, uint16
-  tokenizer    258 ids, fingerprint {BYTES.vocab.fingerprint}
-  eot          <|endoftext|> 257
-  options      eot append
-  documents    6
-  tokens       129 of 260 bytes of text, 2.02 bytes per token
-  train        5 documents, 125 tokens in 2 shards, 290 bytes
-  validation   1 document, 4 tokens in 1 shard, 16 bytes
-  sources      1 source, 300 bytes: a.jsonl
-  skipped      2 records: a.jsonl, line 3, byte 99: not JSON; b⟨U+001B⟩.parquet, row 7: null
-  special text <|endoftext|> 1×
+  complete      yes
+  format        flat, uint16
+  tokenizer     258 ids, fingerprint {BYTES.vocab.fingerprint}
+  eot           <|endoftext|> 257
+  options       eot append
+  documents     6
+  tokens        129 of 260 bytes of text, 2.02 bytes per token
+  train         5 documents, 125 tokens in 2 shards, 290 bytes
+  validation    1 document, 4 tokens in 1 shard, 16 bytes
+  sources       1 source, 300 bytes: a.jsonl
+  skipped       2 records: a.jsonl, line 3, byte 99: not JSON; b⟨U+001B⟩.parquet, row 7: null
+  special text  <|endoftext|> 1×
 
 document lengths, train: 1 to 100 tokens, 25.0 on average
-       1  ████████████████████████████████████████  1
-     2-3  ████████████████████████████████████████  1
-     4-7  ████████████████████████████████████████  1
-    8-15                                            0
-   16-31  ████████████████████████████████████████  1
-   32-63                                            0
-  64-127  ████████████████████████████████████████  1
+       1  1  ████████████████████████████████████████
+     2-3  1  ████████████████████████████████████████
+     4-7  1  ████████████████████████████████████████
+    8-15  0
+   16-31  1  ████████████████████████████████████████
+   32-63  0
+  64-127  1  ████████████████████████████████████████
 
 document lengths, validation: 4 to 4 tokens, 4.0 on average
-  4-7  ████████████████████████████████████████  1
+  4-7  1  ████████████████████████████████████████
 
 first documents
 """
@@ -92,7 +92,7 @@ def test_the_options_of_a_real_dataset(run, saved, tmp_path):
     (tmp_path / "a.txt").write_text("a b")
     assert run("tokenize", "a.txt", "--out", "d", "--eot", "none", "--shuffle").code == 0
     options = "eot none, special_text text, validation 0.0, seed 0, shuffle, unit file, field text"
-    assert f"  options      {options}, on_error fail\n" in run("inspect", "d").text
+    assert f"  options       {options}, on_error fail\n" in run("inspect", "d").text
 
 
 def test_json(made, run):
@@ -125,15 +125,15 @@ def test_an_incomplete_dataset_says_how_to_go_on(made, run, tmp_path):
     dataclasses.replace(made, **changes).save(tmp_path / "set")
     result = run("inspect", "set")
     assert result.code == 0
-    assert "  complete     no; run the same `byteweld tokenize` again to finish it\n" in result.text
-    assert "  train        5 documents, 125 tokens in 2 shards, 290 bytes\n" in result.text
+    assert "  complete    no; run the same `byteweld tokenize` again to finish it\n" in result.text
+    assert "  train       5 documents, 125 tokens in 2 shards, 290 bytes\n" in result.text
     assert "sources" not in result.text
 
 
 def test_an_empty_dataset(run, tmp_path):
     make_dataset(tmp_path / "none")
     result = run("inspect", "none")
-    assert result.code == 0 and "  tokens       0\n" in result.text
+    assert result.code == 0 and "  tokens        0\n" in result.text
 
 
 def test_another_tokenizer_is_refused(made, run, saved):

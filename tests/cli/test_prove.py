@@ -328,7 +328,7 @@ def test_the_first_difference_is_shown_with_its_position(run, saved, tiny, corpu
         "  text  low▸er",
         f"  byteweld  {low} low | ▸{er} er",
         f"  tiktoken  {low} low | ▸101 e | 114 r",
-        f"identical before it: 2 documents, {sum(map(len, before))} tokens",
+        f"  identical before it: 2 documents, {sum(map(len, before))} tokens",
         "  45 bytes in 3 files",
         f"  {OURS}",
         "  tiktoken 0.0",

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import byteweld
 from byteweld.evaluation import script_of, token_lengths, unreachable
 from byteweld.evaluation import words as words_module
-from byteweld.evaluation._html import language_groups
+from byteweld.evaluation._report import language_groups
 from byteweld.evaluation.corpora import Changed, evaluate_files
 from byteweld.evaluation.probes import Language, probe
 from byteweld.evaluation.words import WordRate, words

@@ -16,14 +16,13 @@ from byteweld.markup import (
     document,
     element,
     escape,
-    figures,
     fragment,
     joined,
     palette,
     shortened,
     table,
 )
-from byteweld.markup.charts import Bar, bars, curve, highest_of
+from byteweld.markup.charts import bar, curve
 
 HOSTILE = (
     "</style><script>alert(1)</script><img src=x onerror=alert(1)>",
@@ -141,13 +140,11 @@ def test_the_style_of_a_notebook_affects_nothing_outside():
         assert re.match(r"(div)?\.byteweld\b", selector), selector
 
 
-def test_a_bar_is_scaled_to_the_longest_and_has_a_label():
-    made = bars(("name", "value"), [Bar("a", [4.0], ["4"]), Bar("b", [1.0], ["1"])])
-    assert re.findall(r'<rect width="([\d.]+)"', made) == ["100.00", "25.00"]
-    assert re.findall(r'lane-label">(\d)', made) == ["4", "1"]
-    nothing = bars(("name", "value"), [Bar("a", [None], ["-"])])
-    assert '<rect width="0.00"' in nothing
-    assert bars(("name", "value"), []).count("<tr>") == 1
+def test_a_bar_is_filled_up_to_its_share():
+    assert [re.findall(r'<rect width="([\d.]+)"', bar(n, "lane1")) for n in (0, 0.25, 1, 7)] == [
+        ["0.00"], ["25.00"], ["100.00"], ["100.00"]
+    ]  # fmt: skip
+    assert 'class="bar lane1"' in bar(0, "lane1")
 
 
 def test_a_curve_goes_from_corner_to_corner():
@@ -167,15 +164,3 @@ def test_the_items_after_the_first_few_are_collapsed():
     expected = "a b c<details><summary>2 more letters</summary>d e</details>"
     assert shortened("abcde", 3, "letter", show) == expected
     assert shortened("", 3, "letter", show) == ""
-
-
-def test_bars_may_have_further_columns():
-    rows = [Bar("a", [1], ["1"], ["x", 5]), Bar("b", [2], ["2"], ["y", 6])]
-    made = bars(["name", "value", "text", "number"], rows, numbers=[1])
-    assert '<td>x</td><td class="n">5</td>' in made
-    assert highest_of(rows) == 2
-    assert 'width="50.00"' in made and 'width="25.00"' in bars(["n", "v", "", ""], rows, most=4)
-
-
-def test_figures_are_a_list_and_stay_text():
-    assert figures([("<1>", "what")]) == ('<ul class="figures"><li><b>&lt;1&gt;</b>what</li></ul>')

@@ -150,10 +150,10 @@ def test_an_explanation_shows_each_step():
     text = Reader(byteweld.explain(tok, "abc")._repr_html_()).text
     assert "rank 0 → 256; waiting: ab 1" in text
     assert "no pair can merge" in text
-    assert "greedy longest match differs from byte 0: abc  ids 257 99" in text
+    assert "longest match differs from byte 0: ab c  ids 257 99" in text
     training = byteweld.explain_training({b"low": 5, b"lower": 2}, 258, "from-scratch")
     text = Reader(training._repr_html_()).text
-    assert "7 ← merged" in text and "7 tie" in text
+    assert "<- merged" in text and "tie at 7" in text
     assert "left b'o' is greater than b'l'" in text
 
 

@@ -10,12 +10,12 @@ from typing import Any
 from byteweld.cli import _input, _output
 from byteweld.cli._documents import check_stdin, say_skipped_files
 from byteweld.cli._options import Reading
-from byteweld.corpus import ByteCounts as Found
-from byteweld.corpus import Outside, open_corpus
+from byteweld.corpus import ByteCounts, Outside, open_corpus
 from byteweld.corpus import Reading as CorpusReading
 from byteweld.evaluation import byte_counts
-from byteweld.markup import Html, element, joined, wide
+from byteweld.markup import Child, element, wide
 from byteweld.render import visible_name
+from byteweld.report import Custom, Displayable, Report, Text
 from byteweld.vocab import ASCII_BYTES
 
 _ALPHABET = bytes(sorted(ASCII_BYTES))
@@ -39,7 +39,7 @@ _ROWS = (
 )
 
 
-class ByteCounts:
+class HeatMap(Displayable):
     """How often each byte value occurs in files, folders or globs, or in standard input (`-`)."""
 
     def __init__(self, source: str, reading: Reading) -> None:
@@ -97,28 +97,27 @@ class ByteCounts:
             },
         }
 
-    def lines(self) -> Iterator[str]:
-        """The heat map, and whether --ascii-only suits the corpus, as text."""
-        yield f"{visible_name(self.source)}: {self._summary()}"
+    def report(self) -> Report:
+        """Return the heat map, and whether --ascii-only suits the corpus."""
+        summary = f"{visible_name(self.source)}: {self._summary()}"
+        return Report("", Text([summary]), Custom(self._table, self._map), Text(self._conclusion()))
+
+    def _map(self, color: bool) -> Iterator[str]:
         yield ""
         yield "       " + " ".join(f"_{n:X}" for n in range(16))
         for row in range(16):
             counts = self.counts[16 * row : 16 * row + 16]
-            cells = " ".join(_cell(self._level(count)) for count in counts)
-            share = f"{100 * sum(counts) / max(1, self.total):5.1f}%"
-            yield f"  0x{row:X}_ {cells}  {share}  {_ROWS[row]}"
+            cells = " ".join(_cell(self._level(count), color) for count in counts)
+            yield f"  0x{row:X}_ {cells}  {self._share(row):>6}  {_ROWS[row]}"
         yield ""
         names = zip(_LEVEL_NAMES, range(5), strict=True)
-        yield "       " + "   ".join(f"{_cell(level)} {name}" for name, level in names)
+        yield "       " + "   ".join(f"{_cell(level, color)} {name}" for name, level in names)
         yield ""
-        yield from self._conclusion()
 
-    def page(self) -> Html:
-        """The same, as HTML."""
+    def _table(self) -> Child:
         heads = [element("th", f"_{n:X}", scope="col") for n in range(16)]
         rows = [element("tr", element("td"), heads)]
         for row in range(16):
-            counts = self.counts[16 * row : 16 * row + 16]
             cells = [
                 element(
                     "td",
@@ -126,21 +125,15 @@ class ByteCounts:
                     class_=f"level{self._level(count)}",
                     title=f"0x{16 * row + n:02X}: {count:,} times",
                 )
-                for n, count in enumerate(counts)
+                for n, count in enumerate(self.counts[16 * row : 16 * row + 16])
             ]
-            share = f"{100 * sum(counts) / max(1, self.total):.1f}%  {_ROWS[row]}"
-            note = element("th", share, class_="row")
+            note = element("th", f"{self._share(row)}  {_ROWS[row]}", class_="row")
             rows.append(element("tr", element("th", f"0x{row:X}_"), cells, note))
-        return joined(
-            element("p", self._summary()),
-            wide(element("table", rows, class_="heat")),
-            element(
-                "p",
-                "number of occurrences of each byte value; k is thousand, M million",
-                class_="hint",
-            ),
-            [element("p", line) for line in self._conclusion()],
-        )
+        hint = "number of occurrences of each byte value; k is thousand, M million"
+        return [wide(element("table", rows, class_="heat")), element("p", hint, class_="hint")]
+
+    def _share(self, row: int) -> str:
+        return f"{100 * sum(self.counts[16 * row : 16 * row + 16]) / max(1, self.total):.1f}%"
 
     def _summary(self) -> str:
         files = f"{_output.amount(self.files, 'file')}, " if self.files > 1 else ""
@@ -152,27 +145,30 @@ class ByteCounts:
         below = max(self.counts) // count
         return next((4 - n for n in range(3) if below < _STEP ** (n + 1) // 2), 1)
 
-    def _conclusion(self) -> Iterator[str]:
+    def _conclusion(self) -> list[str]:
         base = len(ASCII_BYTES)
-        yield (
+        starts = (
             f"--ascii-only starts from {base} base tokens instead of 256, which leaves "
             f"{256 - base} more for merges"
         )
         first = self._found.first_outside
         what = "this file" if self.files == 1 else "this corpus"
         if first is None:
-            yield f"{what} qualifies: every byte is a tab, a line end or in 0x20 to 0x7E"
-            return
+            return [
+                starts,
+                f"{what} qualifies: every byte is a tab, a line end or in 0x20 to 0x7E",
+            ]
         where = "" if first.offset is None else f" at offset {first.offset:,}"
         in_files = ""
         if self.files > 1:
             where += f" in {visible_name(first.file)}"
             in_files = f" in {self._found.files_outside:,} of {self.files:,} files"
-        yield (
+        return [
+            starts,
             f"{what} does not qualify: {_output.amount(self.outside, 'byte')} other than "
             f"tabs, line ends and 0x20 to 0x7E{in_files}, the first of them "
-            f"0x{first.byte:02X}{where}"
-        )
+            f"0x{first.byte:02X}{where}",
+        ]
 
 
 def _compact(count: int) -> str:
@@ -183,7 +179,7 @@ def _compact(count: int) -> str:
     return str(count) if count else "·"
 
 
-def _count_stdin(reading: Reading) -> Found:
+def _count_stdin(reading: Reading) -> ByteCounts:
     counts = [0] * 256
     first: Outside | None = None
     offset = 0
@@ -193,9 +189,9 @@ def _count_stdin(reading: Reading) -> Found:
             at = None if reading.separator is not None else offset + match.start()
             first = Outside(_input.STDIN, at, match[0][0])
         offset += len(block)
-    return Found(counts, first, int(first is not None), 0)
+    return ByteCounts(counts, first, int(first is not None), 0)
 
 
-def _cell(level: int) -> str:
+def _cell(level: int, color: bool) -> str:
     mark = _LEVELS[level] * 2 if level else " ."
-    return f"\x1b[38;5;{_COLORS[level]}m{mark}\x1b[0m" if _output.has_color() else mark
+    return f"\x1b[38;5;{_COLORS[level]}m{mark}\x1b[0m" if color else mark

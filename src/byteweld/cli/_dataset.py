@@ -11,10 +11,9 @@ import byteweld
 from byteweld.cli import _output
 from byteweld.dataset._manifest import Manifest, SkipEntry, dataset_folder, load_manifest
 from byteweld.dataset.reading import Dataset, check_tokenizer
-from byteweld.markup import Child, Html, element, joined, section
-from byteweld.markup import facts as fact_list
-from byteweld.markup.charts import Bar, bars
+from byteweld.markup import Child, element
 from byteweld.render import spans, to_ansi, to_html, visible, visible_name
+from byteweld.report import Custom, Displayable, Facts, Report, Section, Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,7 +74,7 @@ def _bin_name(bits: int) -> str:
     return f"{1 << (bits - 1):,}-{(1 << bits) - 1:,}"
 
 
-class Shown:
+class Contents(Displayable):
     """A dataset, and what is shown of it."""
 
     def __init__(self, path: str, tok: byteweld.Tokenizer | None) -> None:
@@ -95,31 +94,40 @@ class Shown:
     def _what(self) -> str:
         return "document" if self.manifest.options.get("pack") is None else "row"
 
-    # ------------------------------------------------------------------------ text
+    def report(self) -> Report:
+        """Return the facts, the lengths of documents, and the first documents."""
+        sections = [
+            Section(f"{self._what} lengths, {split}", self._bars(found), summary=found.words())
+            for split, found in self.lengths.items()
+        ]
+        documents = [self._document(number, ids) for number, ids in enumerate(self.first)]
+        first = Section(f"first {self._what}s", *documents) if documents else None
+        return Report(visible_name(self.path), Facts(list(self._facts())), *sections, first)
 
-    def lines(self) -> Iterator[str]:
-        """The dataset as text."""
-        yield _output.styled(visible_name(self.path), "bold")
-        for name, value in self._facts():
-            yield f"  {name:<12} {value}"
-        for split, lengths in self.lengths.items():
-            yield ""
-            yield _output.styled(f"{self._what} lengths, {split}", "bold") + f": {lengths.words()}"
-            yield from _bars(lengths)
-        if self.first:
-            yield ""
-            yield _output.styled(f"first {self._what}s", "bold")
-        for number, ids in enumerate(self.first):
-            yield f"  {self._what} {number}: {_output.amount(len(ids), 'token')}"
-            yield from (f"    {line}" for line in self._text(ids))
+    def _document(self, number: int, ids: NDArray[Any]) -> Section:
+        return Section(
+            f"{self._what} {number}: {_output.amount(len(ids), 'token')}",
+            Custom(lambda: self._html(ids), lambda color: self._text(ids, color)),
+            is_heading=False,
+        )
 
-    def _text(self, ids: NDArray[Any]) -> list[str]:
+    def _bars(self, lengths: Lengths) -> Table:
+        rows = lengths.named_bins()
+        heads = ("tokens", f"{self._what}s")
+        bar = "█" * _BAR_COLUMNS
+        return Table(heads, rows, left=[], name=0, charted=[1], bar=bar, has_heads=False)
+
+    def _text(self, ids: NDArray[Any], color: bool) -> list[str]:
         some = ids[:_SHOWN_TOKENS].tolist()
         more = " …" if len(ids) > len(some) else ""
         if self.tok is None:
             return [" ".join(map(str, some)) + more]
-        shown = to_ansi(spans(self.tok.vocab, some), _output.has_color())
-        return (shown + more).split("\n")
+        return (to_ansi(spans(self.tok.vocab, some), color) + more).split("\n")
+
+    def _html(self, ids: NDArray[Any]) -> Child:
+        if self.tok is None:
+            return element("p", self._text(ids, color=False))
+        return to_html(spans(self.tok.vocab, ids[:_SHOWN_TOKENS].tolist()))
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         manifest = self.manifest
@@ -146,8 +154,6 @@ class Shown:
             yield "skipped", _skip_words(manifest)
             yield "special text", _special_words(manifest.special_text)
 
-    # ------------------------------------------------------------------------ JSON and HTML
-
     def to_dict(self) -> dict[str, Any]:
         """The dataset as JSON: the manifest without its lists, lengths, and first documents."""
         manifest = self.manifest
@@ -159,48 +165,13 @@ class Shown:
             "sources": len(manifest.sources),
             "skipped": [vars(skip) for skip in manifest.skipped[:_SHOWN]],
             "lengths": {split: vars(lengths) for split, lengths in self.lengths.items()},
-            "first": [self._document(ids) for ids in self.first],
+            "first": [self._to_dict(ids) for ids in self.first],
         }
 
-    def _document(self, ids: NDArray[Any]) -> dict[str, Any]:
+    def _to_dict(self, ids: NDArray[Any]) -> dict[str, Any]:
         some = ids[:_SHOWN_TOKENS].astype("uint32")
         text = {} if self.tok is None else {"text": self.tok.decode(some)}
         return {"tokens": len(ids), "ids": some.tolist(), **text}
-
-    def page(self) -> Html:
-        """The dataset as HTML."""
-        charts = [
-            section(
-                f"{self._what.capitalize()} lengths, {split}",
-                bars(("tokens", f"{self._what}s"), _html_bars(lengths)),
-                hint=lengths.words(),
-            )
-            for split, lengths in self.lengths.items()
-        ]
-        documents = [self._document_html(ids) for ids in self.first]
-        return joined(
-            fact_list(self._facts()),
-            charts,
-            section(f"First {self._what}s", documents) if documents else None,
-        )
-
-    def _document_html(self, ids: NDArray[Any]) -> Child:
-        if self.tok is None:
-            return element("p", self._text(ids))
-        return to_html(spans(self.tok.vocab, ids[:_SHOWN_TOKENS].tolist()))
-
-
-def _bars(lengths: Lengths) -> Iterator[str]:
-    named = lengths.named_bins()
-    width = max((len(name) for name, _ in named), default=0)
-    most = max((count for _, count in named), default=1)
-    for name, count in named:
-        columns = -(-count * _BAR_COLUMNS // most)  # at least one, unless there is nothing
-        yield f"  {name:>{width}}  {'█' * columns:<{_BAR_COLUMNS}}  {count:,}"
-
-
-def _html_bars(lengths: Lengths) -> list[Bar]:
-    return [Bar(name, [count], [f"{count:,}"]) for name, count in lengths.named_bins()]
 
 
 def _options_words(options: Mapping[str, Any]) -> str:

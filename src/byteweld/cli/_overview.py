@@ -10,28 +10,30 @@ import byteweld
 from byteweld.cli import _options as options
 from byteweld.cli import _output
 from byteweld.evaluation import Reason, lengths, scripts, training_curve, unreachable
-from byteweld.markup import (
-    Child,
-    Html,
-    element,
-    figures,
-    folded,
-    joined,
-    section,
-    shortened,
-    table,
+from byteweld.markup.charts import curve
+from byteweld.render import visible
+from byteweld.report import (
+    Custom,
+    Displayable,
+    Facts,
+    Figures,
+    Folded,
+    InText,
+    OnPage,
+    Part,
+    Report,
+    Section,
+    Table,
+    Text,
+    Token,
+    Words,
 )
-from byteweld.markup import facts as fact_list
-from byteweld.markup.charts import Bar, bars, curve, highest_of
-from byteweld.render import namer, painted, tile, visible
 from byteweld.training import report_path
 
 _SHOWN = 5  # tokens of each kind, in text
 _SHOWN_IN_REPORT = 200
-_SHOWN_SCRIPTS = 8
 _MAX_PAGE_MERGES = 10_000
 _LENGTHS = (1, 2, 3, 4, 6, 8, 12, 16, 32)  # the longest of each group, in bytes
-_MAX_TOKEN_BYTES = 200  # of a token in the report
 _NONE_UNREACHABLE = "none: every token's bytes encode to that token"
 _ENGINES = {
     "whole": "no pattern: each document is one pre-token",
@@ -62,19 +64,68 @@ _REASONS: dict[Reason, _Words] = {
 }
 
 
-class Seen(NamedTuple):
+class Overview(Displayable):
     """A tokenizer and the facts that its overview shows."""
 
-    tok: byteweld.Tokenizer
-    path: str
-    kind: str
-    byte_map: str | None
-    unreachable: Mapping[int, Reason]
+    def __init__(self, tok: byteweld.Tokenizer, path: str, kind: str) -> None:
+        self.tok = tok
+        self.path = path
+        self.kind = kind
+        self.byte_map = _byte_map(tok, path, kind)
+        self.unreachable = unreachable(tok)
 
+    def report(self, *, probes: bool = True) -> Report:
+        """Return what is shown: the facts, the longest and the unreachable tokens, and more."""
+        tok, vocab = self.tok, self.tok.vocab
+        tokens = [token for _, token in vocab.ordinary()]
+        return Report(
+            self.path,
+            OnPage(Figures(_figures(self))),
+            Facts(_facts(self)),
+            Custom(
+                lambda: OnPage(_training_section(tok), *(_probes(tok) if probes else ())).html()
+            ),
+            OnPage(_lengths(tokens), _scripts(tokens), kind="columns"),
+            _longest_section(tok),
+            _unreachable_section(self),
+            OnPage(_special_section(vocab), _merge_section(vocab)),
+        )
 
-def look(tok: byteweld.Tokenizer, path: str, kind: str) -> Seen:
-    """Collect the facts that the overview shows."""
-    return Seen(tok, path, kind, _byte_map(tok, path, kind), unreachable(tok))
+    def to_dict(self) -> dict[str, Any]:
+        """Return the overview as JSON-serializable values."""
+        tok = self.tok
+        vocab = tok.vocab
+        return {
+            "path": self.path,
+            "name": tok.name,
+            "format": self.kind,
+            "byte_map": self.byte_map,
+            "tokens": len(vocab),
+            "max_id": tok.max_token_value,
+            "merges": len(vocab.merge_ids),
+            "ranking": vocab.ranking,
+            "ignore_merges": vocab.ignore_merges,
+            "alphabet": vocab.alphabet,
+            "pattern": vocab.pattern,
+            "pattern_name": None if vocab.pattern is None else _pattern_name(vocab.pattern),
+            "pattern_engine": tok.pattern_engine,
+            "steps": [s if isinstance(s, str) else s._asdict() for s in vocab.steps],
+            "normalizer": [s if isinstance(s, str) else s._asdict() for s in vocab.normalizer],
+            "special_tokens": dict(vocab.special_tokens),
+            "ambiguous_ids": sorted(vocab.ambiguous_ids),
+            "added_tokens": [added._asdict() for added in vocab.added_tokens if not added.is_plain],
+            "template": [list(ids) for ids in vocab.template],
+            "roles": dict(vocab.roles),
+            "fingerprint": vocab.fingerprint,
+            "training": None if tok.training is None else _training_to_dict(tok.training),
+            "longest": [
+                {"id": i, "bytes": vocab.tokens[i].hex(), "text": visible(vocab.tokens[i])}
+                for i in _longest(tok)
+            ],
+            "unreachable": {
+                _REASONS[reason].key: ids for reason, ids in _by_reason(self.unreachable).items()
+            },
+        }
 
 
 def _byte_map(tok: byteweld.Tokenizer, path: str, kind: str) -> str | None:
@@ -86,24 +137,7 @@ def _byte_map(tok: byteweld.Tokenizer, path: str, kind: str) -> str | None:
     return load_with_map(Path(path))[1]
 
 
-def lines(seen: Seen) -> Iterator[str]:
-    """The overview as text."""
-    tok, color = seen.tok, _output.has_color()
-    yield _output.styled(seen.path, "bold")
-    for name, value in _facts(seen):
-        yield f"  {name:<12} {value}"
-    yield ""
-    yield _output.styled("longest tokens", "bold")
-    for token_id in _longest(tok):
-        token = tok.vocab.tokens[token_id]
-        size = _output.amount(len(token), "byte")
-        shown = _output.shortened(visible(token[:200]))
-        yield f"  {token_id:>8}  {size:>9}  {painted(token_id, shown, color)}"
-    yield ""
-    yield from _unreachable_lines(seen)
-
-
-def _facts(seen: Seen) -> list[tuple[str, str]]:
+def _facts(seen: Overview) -> list[tuple[str, Words]]:
     """The facts about a tokenizer, by name."""
     tok = seen.tok
     vocab = tok.vocab
@@ -225,63 +259,34 @@ def _by_reason(found: Mapping[int, Reason]) -> dict[Reason, list[int]]:
     return by_reason
 
 
-def _unreachable_lines(seen: Seen) -> Iterator[str]:
-    tok, color = seen.tok, _output.has_color()
-    name = namer(tok.vocab.tokens, color)
-    yield _output.styled("unreachable tokens", "bold")
-    if not seen.unreachable:
-        yield f"  {_NONE_UNREACHABLE}"
+def _unreachable_section(seen: Overview) -> Section:
+    tok, tokens = seen.tok, seen.tok.vocab.tokens
+    parts: list[Part] = []
     for reason, ids in _by_reason(seen.unreachable).items():
+        rows: list[list[Words]] = []
+        for token_id in ids[:_SHOWN_IN_REPORT]:
+            instead = tok.encode_ordinary(tokens[token_id])
+            becomes: list[Words] = [
+                [" " * bool(at), Token(i, tokens[i])] for at, i in enumerate(instead[:8])
+            ]
+            more = " …" if len(instead) > 8 else ""
+            token = Token(token_id, tokens[token_id], 40)
+            rows.append([str(token_id), token, "becomes", [becomes, more]])
         if ids:
-            yield f"  {len(ids):,} {_REASONS[reason].words}"
-        for token_id in ids[:_SHOWN]:
-            instead, more = _instead(tok, token_id)
-            shown = _output.shortened(visible(tok.vocab.tokens[token_id]), 40)
-            parts = " ".join(map(name, instead))
-            yield f"  {token_id:>8}  {painted(token_id, shown, color)}  becomes  {parts}{more}"
-
-
-def _instead(tok: byteweld.Tokenizer, token_id: int) -> tuple[list[int], str]:
-    """The first tokens that an unreachable token encodes to, and an ellipsis if there are more."""
-    ids = tok.encode_ordinary(tok.vocab.tokens[token_id])
-    return ids[:8], " …" if len(ids) > 8 else ""
-
-
-def to_dict(seen: Seen) -> dict[str, Any]:
-    """The overview as JSON."""
-    tok = seen.tok
-    vocab = tok.vocab
-    return {
-        "path": seen.path,
-        "name": tok.name,
-        "format": seen.kind,
-        "byte_map": seen.byte_map,
-        "tokens": len(vocab),
-        "max_id": tok.max_token_value,
-        "merges": len(vocab.merge_ids),
-        "ranking": vocab.ranking,
-        "ignore_merges": vocab.ignore_merges,
-        "alphabet": vocab.alphabet,
-        "pattern": vocab.pattern,
-        "pattern_name": None if vocab.pattern is None else _pattern_name(vocab.pattern),
-        "pattern_engine": tok.pattern_engine,
-        "steps": [s if isinstance(s, str) else s._asdict() for s in vocab.steps],
-        "normalizer": [s if isinstance(s, str) else s._asdict() for s in vocab.normalizer],
-        "special_tokens": dict(vocab.special_tokens),
-        "ambiguous_ids": sorted(vocab.ambiguous_ids),
-        "added_tokens": [added._asdict() for added in vocab.added_tokens if not added.is_plain],
-        "template": [list(ids) for ids in vocab.template],
-        "roles": dict(vocab.roles),
-        "fingerprint": vocab.fingerprint,
-        "training": None if tok.training is None else _training_to_dict(tok.training),
-        "longest": [
-            {"id": i, "bytes": vocab.tokens[i].hex(), "text": visible(vocab.tokens[i])}
-            for i in _longest(tok)
-        ],
-        "unreachable": {
-            _REASONS[reason].key: ids for reason, ids in _by_reason(seen.unreachable).items()
-        },
-    }
+            title = f"{len(ids):,} {_REASONS[reason].words}"
+            table = Table(
+                ("id", "token", "", "becomes"),
+                rows,
+                "token",
+                left=(1, 2, 3),
+                name=1,
+                has_heads=False,
+                in_text=_SHOWN,
+                shown=_SHOWN_IN_REPORT,
+                size=len(ids),
+            )
+            parts += [InText(Text([title])), Folded(title, table)]
+    return Section("unreachable tokens", *parts or [Text([_NONE_UNREACHABLE])])
 
 
 def _pattern_name(pattern: str) -> str | None:
@@ -289,50 +294,39 @@ def _pattern_name(pattern: str) -> str | None:
     return words if words in byteweld.PATTERNS else None
 
 
-# ---------------------------------------------------------------------------- the report
+# ---------------------------------------------------------------------------- on a page
 
 
-def page(seen: Seen, evaluation: Child = None) -> Html:
-    """The HTML report, with the evaluation on a corpus if there is one."""
-    tok = seen.tok
-    vocab = tok.vocab
-    probes = None
-    if evaluation is None:
-        from byteweld.evaluation._html import digits, languages  # imports numpy, which is slow
-        from byteweld.evaluation.probes import probe
-
-        found = probe(tok)
-        probes = [languages(found), digits(found)]
-    tokens = [token for _, token in vocab.ordinary()]
-    about: Child = [_figures(seen), fact_list(_facts(seen))]
-    return joined(
-        about if evaluation is None else [evaluation, section("The tokenizer", about)],
-        _training_section(tok),
-        probes,
-        element("div", _length_section(tokens), _script_section(tokens), class_="columns"),
-        _longest_section(tok),
-        _unreachable_section(seen),
-        _special_section(vocab),
-        _merge_section(vocab),
-    )
-
-
-def _figures(seen: Seen) -> Html:
+def _figures(seen: Overview) -> list[tuple[Words, Words]]:
     """The figures that matter most."""
     vocab = seen.tok.vocab
-    longest = max((len(token) for _, token in vocab.ordinary()), default=0)
-    shown: list[tuple[str, Child]] = [
-        (f"{len(vocab):,}", "tokens"),
-        (f"{len(vocab.special_tokens):,}", "of them special"),
-        (f"{longest:,}", "bytes in the longest token"),
-        (f"{len(seen.unreachable):,}", "unreachable tokens"),
+    return [
+        (len(vocab), "tokens"),
+        (len(vocab.special_tokens), "of them special"),
+        (
+            max((len(token) for _, token in vocab.ordinary()), default=0),
+            "bytes in the longest token",
+        ),
+        (len(seen.unreachable), "unreachable tokens"),
     ]
-    return figures(shown)
 
 
-def _length_section(tokens: list[bytes]) -> Html:
-    rows = [Bar(name, [count], [f"{count:,}"]) for name, count in length_groups(lengths(tokens))]
-    return section("Lengths", bars(("bytes", "tokens"), rows))
+def _probes(tok: byteweld.Tokenizer) -> Iterator[Section]:
+    from byteweld.evaluation._report import digits, languages  # imports numpy, which is slow
+    from byteweld.evaluation.probes import probe
+
+    found = probe(tok)
+    yield languages(found)
+    yield from digits(found)
+
+
+def _counts(heads: tuple[str, str], counted: Sequence[tuple[str, int]], noun: str) -> Table:
+    return Table(heads, counted, noun, left=[0], name=0, charted=[1])
+
+
+def _lengths(tokens: list[bytes]) -> Section:
+    counted = length_groups(lengths(tokens))
+    return Section("lengths", _counts(("bytes", "tokens"), counted, "length"))
 
 
 def length_groups(counted: list[tuple[int, int]]) -> list[tuple[str, int]]:
@@ -353,15 +347,12 @@ def length_groups(counted: list[tuple[int, int]]) -> list[tuple[str, int]]:
     return groups
 
 
-def _script_section(tokens: list[bytes]) -> Html:
-    rows = [Bar(name, [count], [f"{count:,}"]) for name, count in scripts(tokens)]
+def _scripts(tokens: list[bytes]) -> Section:
     heads = ("script of the first letter", "tokens")
-    most = highest_of(rows)
-    made = shortened(rows, _SHOWN_SCRIPTS, "script", lambda some: bars(heads, some, most))
-    return section("Scripts", made)
+    return Section("scripts", _counts(heads, scripts(tokens), "script"))
 
 
-def _training_section(tok: byteweld.Tokenizer) -> Html | None:
+def _training_section(tok: byteweld.Tokenizer) -> Section | None:
     training = tok.training
     points = [] if training is None else training_curve(training)
     if training is None or len(points) < 2:
@@ -371,83 +362,70 @@ def _training_section(tok: byteweld.Tokenizer) -> Html | None:
         "bytes per token of the training corpus against merges learned",
         ("merges", "bytes per token"),
     )
-    return section("Training", drawn, hint=f"recipe {training.recipe.name}; {training}")
-
-
-def _token(vocab: byteweld.Vocabulary, token_id: int) -> Html:
-    return tile(token_id, vocab.tokens[token_id][:_MAX_TOKEN_BYTES])
-
-
-def _longest_section(tok: byteweld.Tokenizer) -> Html:
-    vocab = tok.vocab
-
-    def rows(ids: Sequence[int]) -> Html:
-        made: list[list[Child]] = [
-            [tile(i, vocab.tokens[i][:_MAX_TOKEN_BYTES], kind="short"), i, len(vocab.tokens[i])]
-            for i in ids
-        ]
-        return table(["token", "id", "bytes"], made, numbers=[1, 2])
-
-    return section("Longest tokens", shortened(_longest(tok, 40), _SHOWN, "token", rows))
-
-
-def _unreachable_section(seen: Seen) -> Html:
-    vocab = seen.tok.vocab
-    parts: list[Child] = []
-    for reason, ids in _by_reason(seen.unreachable).items():
-        if not ids:
-            continue
-        rows: list[list[Child]] = []
-        for token_id in ids[:_SHOWN_IN_REPORT]:
-            instead, more = _instead(seen.tok, token_id)
-            becomes: list[Child] = [[_token(vocab, part), " "] for part in instead]
-            rows.append([_token(vocab, token_id), token_id, [*becomes, more]])
-        parts.append(
-            folded(
-                f"{len(ids):,} {_REASONS[reason].words}",
-                table(["token", "id", "becomes"], rows, numbers=[1]),
-                _more(len(ids) - _SHOWN_IN_REPORT),
-            )
-        )
-    return section("Unreachable tokens", parts or element("p", _NONE_UNREACHABLE))
-
-
-def _special_section(vocab: byteweld.Vocabulary) -> Html | None:
-    specials = list(vocab.special_tokens.items())
-    if not specials:
-        return None
-
-    def rows(some: Sequence[tuple[str, int]]) -> Html:
-        made: list[list[Child]] = [
-            [tile(token_id, text.encode()[:_MAX_TOKEN_BYTES], is_special=True), token_id]
-            for text, token_id in some
-        ]
-        return table(["token", "id"], made, numbers=[1])
-
-    return section(
-        "Special tokens",
-        shortened(specials[:_SHOWN_IN_REPORT], _SHOWN, "token", rows),
-        _more(len(specials) - _SHOWN_IN_REPORT),
+    return Section(
+        "training", Custom(lambda: drawn), hint=f"recipe {training.recipe.name}; {training}"
     )
 
 
-def _merge_section(vocab: byteweld.Vocabulary) -> Html | None:
+def _longest_section(tok: byteweld.Tokenizer) -> Section:
+    tokens = tok.vocab.tokens
+    rows: list[list[Words]] = [
+        [str(i), _output.amount(len(tokens[i]), "byte"), Token(i, tokens[i], 60, "short")]
+        for i in _longest(tok, 40)
+    ]
+    table = Table(
+        ("id", "bytes", "token"), rows, has_heads=False, in_text=_SHOWN, shown=_SHOWN, size=0
+    )
+    return Section("longest tokens", table)
+
+
+def _special_section(vocab: byteweld.Vocabulary) -> Section | None:
+    rows: list[list[Words]] = [
+        [str(i), Token(i, text.encode(), kind="special")]
+        for text, i in vocab.special_tokens.items()
+    ]
+    table = Table(("id", "token"), rows, "token", on_page=_SHOWN_IN_REPORT, shown=_SHOWN)
+    return Section("special tokens", table) if rows else None
+
+
+def _merge_section(vocab: byteweld.Vocabulary) -> Section | None:
     if not vocab.merge_ids:
         return None
-    return section("First merges", folded("rank by rank", merge_table(vocab, 100)))
+    return Section("first merges", merge_table(vocab, 100), is_folded=True)
 
 
-def merge_table(vocab: byteweld.Vocabulary, count: int) -> Html:
-    """The first merges, as many as a page can hold."""
-    shown = min(count, _MAX_PAGE_MERGES)
-    rows: list[list[Child]] = [
-        [rank, [_token(vocab, left), " ", _token(vocab, right)], _token(vocab, new), new]
-        for rank, (left, right, new) in enumerate(vocab.merge_ids[:shown])
-    ]
-    left_out = min(count, len(vocab.merge_ids)) - shown
-    made = table(["rank", "pair", "becomes", "id"], rows, numbers=[0, 3])
-    return joined(made, _more(left_out))
+class Merges(Displayable):
+    """The first merges of a vocabulary."""
+
+    def __init__(self, vocab: byteweld.Vocabulary, count: int) -> None:
+        self._vocab = vocab
+        self._count = count
+
+    def report(self) -> Report:
+        """Return the merges, one per line."""
+        return Report("", merge_table(self._vocab, self._count))
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """Return the merges as JSON-serializable values."""
+        tokens = self._vocab.tokens
+        return [
+            {"rank": rank, "left": left, "right": right, "new": new, "bytes": tokens[new].hex()}
+            for rank, (left, right, new) in enumerate(self._vocab.merge_ids[: self._count])
+        ]
 
 
-def _more(count: int) -> Html | None:
-    return element("p", f"… and {count:,} more", class_="hint") if count > 0 else None
+def merge_table(vocab: byteweld.Vocabulary, count: int) -> Table:
+    """The first merges; a page has as many as it can hold."""
+    rows: list[list[Words]] = []
+    for rank, merge in enumerate(vocab.merge_ids[:count]):
+        left, right, new = (Token(i, vocab.tokens[i]) for i in merge)
+        rows.append([str(rank), str(merge.new), [left, " + ", right, " -> ", new]])
+    return Table(
+        ("rank", "id", "merge"),
+        rows,
+        "merge",
+        name=0,
+        has_heads=False,
+        on_page=_MAX_PAGE_MERGES,
+        shown=_MAX_PAGE_MERGES,
+    )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import Any
 
 from byteweld._files import check_file
 from byteweld._saves import write_atomic
 from byteweld.cli import _errors, _output
-from byteweld.markup import Child, document
+from byteweld.markup import document
+from byteweld.report import Displayable
 
 
 class Shown:
@@ -25,25 +25,18 @@ class Shown:
         self._json = json
         self._force = force
 
-    def show(
-        self,
-        title: str,
-        *,
-        lines: Callable[[], Iterable[str]],
-        value: Callable[[], Any],
-        page: Callable[[], Child],
-        summary: str = "",
-    ) -> None:
+    def show(self, title: str, found: Displayable, *, summary: str = "", **more: Any) -> None:
         """Show a result as JSON, as a page, or else as lines; computes only what is shown.
 
-        `summary` is printed when the result goes to a page.
+        `summary` is printed when the result goes to a page; `more` comes first in the JSON.
         """
         if self._json:
-            _output.report(value())
+            value = found.to_dict()
+            _output.report({**more, **value} if more else value)
         if self._file is not None:
-            content = document(title, page()).encode()
+            content = document(title, found.to_html()).encode()
             write_atomic(self._file, content, overwrite=self._force)
             first = f"{summary}; " if summary else ""
             _output.say(f"{first}wrote {self._file}: {_output.size(len(content))}")
         elif not self._json:
-            _output.lines(lines())
+            _output.lines(found.lines(color=_output.has_color()))

@@ -6,6 +6,7 @@ import hashlib
 import os
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,8 +17,20 @@ from byteweld.cli import _command, _errors, _input, _output
 from byteweld.cli._documents import Documents
 from byteweld.corpus import File, describe, open_remote
 from byteweld.jobs import Runner
-from byteweld.markup import Html, element, facts, joined, more, section, table
+from byteweld.markup import Html
 from byteweld.render import around, visible
+from byteweld.report import (
+    Code,
+    Displayable,
+    Facts,
+    Part,
+    Report,
+    Section,
+    Table,
+    Text,
+    Words,
+    text_of,
+)
 
 if TYPE_CHECKING:
     from byteweld.proof import Encoded
@@ -45,7 +58,8 @@ class Ours(NamedTuple):
         return encoded, time.perf_counter() - started
 
 
-class Found(NamedTuple):
+@dataclass(frozen=True, repr=False)
+class Proved(Displayable):
     """What was compared, and the result."""
 
     path: str
@@ -74,30 +88,57 @@ class Found(NamedTuple):
         end = self.proof.end
         return self.files.skipped if end is None else end.skipped
 
+    def report(self) -> Report:
+        """Return the verdict, the difference if there is one, and the speeds."""
+        found = self.proof
+        names = (self.ours.name, self.peer.name)
+        per_thread = " per thread" if self.threads > 1 or self.runner != "local" else ""
+        rows: list[list[Words]] = []
+        for name, seconds in zip(names, found.seconds, strict=True):
+            copied = self.peer.copied and name == self.peer.name
+            rate = speed(found.bytes, seconds)
+            rows.append(
+                [
+                    name,
+                    _output.seconds(seconds),
+                    "" if rate is None else f"{rate}{per_thread}",
+                    "(using a copy in its own format)" if copied else "",
+                ]
+            )
+        table = Table(("", "time", "speed", ""), rows, left=(0, 3), name=0, has_heads=False)
+        amounts = f"{_output.size(found.bytes)} in {_output.amount(self.num_files, 'file')}"
+        difference: list[Part] = []
+        if found.difference is not None:
+            sides: list[tuple[str, Words]] = list(_sides(self, found.difference))
+            difference = [Facts(sides), Text([f"identical before it: {_amounts(found)}"])]
+        return Report(_verdict(self), *difference, Text([amounts]), table)
 
-# ---------------------------------------------------------------------------- text
-
-
-def lines(seen: Found) -> Iterator[str]:
-    """The result as text."""
-    found = seen.proof
-    if found.difference is None:
-        yield _output.styled(_verdict(seen), "bold")
-    else:
-        yield from _difference_lines(seen, found.difference)
-        yield f"identical before it: {_amounts(found)}"
-    yield f"  {_output.size(found.bytes)} in {_output.amount(seen.num_files, 'file')}"
-    names = (seen.ours.name, seen.peer.name)
-    width = max(map(len, names))
-    per_thread = " per thread" if seen.threads > 1 or seen.runner != "local" else ""
-    for name, seconds in zip(names, found.seconds, strict=True):
-        copied = seen.peer.copied and name == seen.peer.name
-        rate = speed(found.bytes, seconds)
-        yield (
-            f"  {name:<{width}}  {_output.seconds(seconds):>8}"
-            + ("" if rate is None else f"  {rate:>11}{per_thread}")
-            + ("  (using a copy in its own format)" if copied else "")
-        )
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as JSON-serializable values."""
+        found = self.proof
+        failure = found.failure
+        return {
+            "tokenizer": self.path,
+            "fingerprint": self.ours.tok.vocab.fingerprint,
+            "byteweld": byteweld.__version__,
+            "peer": {
+                "name": self.peer.library,
+                "version": self.peer.version,
+                "with_copy": self.peer.copied,
+            },
+            "identical": self.is_identical,
+            "documents": found.documents,
+            "tokens": found.tokens,
+            "bytes": found.bytes,
+            "files": self.num_files,
+            "skipped_documents": self.num_malformed + found.skipped_documents,
+            "runner": self.runner,
+            "threads": self.threads,
+            "elapsed_seconds": self.seconds,
+            "seconds": {"byteweld": found.seconds[0], "peer": found.seconds[1]},
+            "difference": _difference_to_dict(self, found.difference),
+            "failure": None if failure is None else _failure_to_dict(failure),
+        }
 
 
 def failure_words(failure: proof.Failure) -> str:
@@ -111,7 +152,7 @@ def _amounts(found: proof.Proof) -> str:
     return f"{_output.amount(found.documents, 'document')}, {_output.amount(found.tokens, 'token')}"
 
 
-def _verdict(seen: Found) -> str:
+def _verdict(seen: Proved) -> str:
     found = seen.proof
     if found.difference is not None:
         return f"different: {_place(seen, found.difference)}"
@@ -120,18 +161,13 @@ def _verdict(seen: Found) -> str:
     return f"identical on {_amounts(found)}" if found.documents else "nothing was compared"
 
 
-def _place(seen: Found, difference: proof.Difference) -> str:
+def _place(seen: Proved, difference: proof.Difference) -> str:
     document, offset = difference.document, _offset(seen.ours, difference)
     where = f"document {document.number:,}, byte {offset:,}, token {difference.token:,}"
     return f"{document.source}, {where}"
 
 
-def _difference_lines(seen: Found, difference: proof.Difference) -> Iterator[str]:
-    yield _output.styled(_verdict(seen), "bold")
-    yield from (f"  {name:<10}{words}" for name, words in _sides(seen, difference))
-
-
-def _sides(seen: Found, difference: proof.Difference) -> Iterator[tuple[str, str]]:
+def _sides(seen: Proved, difference: proof.Difference) -> Iterator[tuple[str, Words]]:
     """The text around a difference, and the tokens of both sides, each with its name."""
     offset, token = _offset(seen.ours, difference), difference.token
     before, after = around(difference.document.content, offset, offset)
@@ -161,38 +197,7 @@ def _offset(ours: Ours, difference: proof.Difference) -> int:
     return len(difference.document.content)
 
 
-# ---------------------------------------------------------------------------- JSON
-
-
-def to_dict(seen: Found) -> dict[str, Any]:
-    """The result as JSON."""
-    found = seen.proof
-    failure = found.failure
-    return {
-        "tokenizer": seen.path,
-        "fingerprint": seen.ours.tok.vocab.fingerprint,
-        "byteweld": byteweld.__version__,
-        "peer": {
-            "name": seen.peer.library,
-            "version": seen.peer.version,
-            "with_copy": seen.peer.copied,
-        },
-        "identical": seen.is_identical,
-        "documents": found.documents,
-        "tokens": found.tokens,
-        "bytes": found.bytes,
-        "files": seen.num_files,
-        "skipped_documents": seen.num_malformed + found.skipped_documents,
-        "runner": seen.runner,
-        "threads": seen.threads,
-        "elapsed_seconds": seen.seconds,
-        "seconds": {"byteweld": found.seconds[0], "peer": found.seconds[1]},
-        "difference": _difference_to_dict(seen, found.difference),
-        "failure": None if failure is None else _failure_to_dict(failure),
-    }
-
-
-def _difference_to_dict(seen: Found, difference: proof.Difference | None) -> dict[str, Any] | None:
+def _difference_to_dict(seen: Proved, difference: proof.Difference | None) -> dict[str, Any] | None:
     if difference is None:
         return None
     offset = _offset(seen.ours, difference)
@@ -290,54 +295,53 @@ def _content(item: _Numbered) -> tuple[_Numbered, int, str]:
     return item, size, digest.hexdigest()
 
 
-def to_keep(seen: Found, files: list[dict[str, Any]]) -> dict[str, Any]:
+def to_keep(seen: Proved, files: list[dict[str, Any]]) -> dict[str, Any]:
     """The report: the result, what was compared, when and how."""
     return {
         "report": "byteweld prove",
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": _command.command_line(),
-        **to_dict(seen),
+        **seen.to_dict(),
         "corpus": files,
     }
 
 
-def _threads(seen: Found) -> str:
+def _threads(seen: Proved) -> str:
     tasks = "" if seen.runner == "local" else f" of each task on {seen.runner}"
     return f"{seen.threads} threads{tasks}"
 
 
-def page(seen: Found, report: dict[str, Any]) -> Html:
+def page(seen: Proved, report: dict[str, Any]) -> Html:
     """The report as a page."""
     found = seen.proof
-    answer = "yes" if seen.is_identical else "no"
-    files = report["corpus"]
-    rows = [
-        [element("code", file["path"]), f"{file['bytes']:,}", element("code", file["sha256"])]
-        for file in files[:_MAX_FILES]
+    rows: list[list[Words]] = [
+        [Code(file["path"]), file["bytes"], Code(file["sha256"])] for file in report["corpus"]
     ]
     copy = " (using a copy in its own format)" if seen.peer.copied else ""
     sides = [] if found.difference is None else list(_sides(seen, found.difference))
-    return joined(
-        element("p", _verdict(seen), class_=f"answer {answer}"),
-        section("First difference", facts((n, element("code", w)) for n, w in sides))
+    return Report(
+        _verdict(seen),
+        Section("first difference", Facts([(name, [Code(text_of(w))]) for name, w in sides]))
         if sides
         else None,
-        facts(
+        Facts(
             [
                 ("tokenizer", seen.path),
-                ("fingerprint", element("code", report["fingerprint"])),
+                ("fingerprint", Code(report["fingerprint"])),
                 ("compared", f"{seen.ours.name} and {seen.peer.name}{copy}"),
                 ("documents", f"{found.documents:,}, {report['skipped_documents']:,} skipped"),
-                ("tokens", f"{found.tokens:,}"),
+                ("tokens", found.tokens),
                 ("text", _output.size(found.bytes)),
                 ("time", f"{_output.seconds(seen.seconds)} on {_threads(seen)}"),
                 ("date", report["date"]),
-                ("command", element("code", report["command"])),
+                ("command", Code(report["command"])),
             ]
         ),
-        section(
-            "Corpus",
-            table(["file", "bytes", "SHA-256"], rows, numbers=[1]),
-            more(len(files) - _MAX_FILES, "file"),
+        Section(
+            "corpus",
+            Table(
+                ("file", "bytes", "SHA-256"), rows, "file", left=(0, 2), name=0, shown=_MAX_FILES
+            ),
         ),
-    )
+        kind="answer yes" if seen.is_identical else "answer no",
+    ).html()

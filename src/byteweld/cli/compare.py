@@ -12,7 +12,7 @@ from byteweld.cli._command import Argument, Option
 from byteweld.cli._documents import Documents
 from byteweld.cli._page import Shown
 from byteweld.cli._runner import RunnerOptions
-from byteweld.comparison._text import summary
+from byteweld.comparison._report import summary
 from byteweld.comparison.corpora import MAX_DIFFERENCES, compare_files
 from byteweld.jobs.comparing import compare_corpus
 
@@ -137,11 +137,5 @@ def run(
         _output.say("byteweld: the corpus contains no documents, so nothing was compared")
         return FAILED
     with _output.until_closed():
-        shown.show(
-            " and ".join(paths),
-            lines=lambda: found.lines(color=_output.has_color()),
-            value=found.to_dict,
-            page=found.to_html,
-            summary=summary(found),
-        )
+        shown.show(" and ".join(paths), found, summary=summary(found))
     return DONE if found.is_identical or no_fail else NO

@@ -180,9 +180,7 @@ def run(
         )
     shown.show(
         "Training, step by step" if train else "Why these tokens",
-        lines=lambda: explained.lines(color=_output.has_color()),
-        value=explained.to_dict,
-        page=explained.to_html,
+        explained,
     )
 
 

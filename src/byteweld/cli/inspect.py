@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import byteweld
-from byteweld.cli import _bytes, _errors, _output, _overview
+from byteweld.cli import _bytes, _errors, _overview
 from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
 from byteweld.cli._documents import Documents
 from byteweld.cli._page import Shown
 from byteweld.dataset._manifest import dataset_folder, is_dataset
-from byteweld.render import namer, visible
+from byteweld.render import token_names, visible
+from byteweld.report import Displayable, OnPage, Report, Section
 
 if TYPE_CHECKING:
     from byteweld.evaluation.corpora import Evaluation
@@ -132,60 +132,59 @@ def run(
             "pass it as TOKENIZER"
         )
     if bytes_of is not None:
-        found = _bytes.ByteCounts(bytes_of, reading)
-        shown.show(f"Bytes of {bytes_of}", lines=found.lines, value=found.to_dict, page=found.page)
+        found = _bytes.HeatMap(bytes_of, reading)
+        shown.show(f"Bytes of {bytes_of}", found)
         return
     assert tokenizer is not None  # checked above
     tok = loading.load(tokenizer)
     if merges is not None:
-        _show_merges(shown, tok, tokenizer, _merge_count(tok, merges))
-    elif tree is not None:
+        count = _merge_count(tok, merges)
+        shown.show(f"Merges of {tokenizer}", _overview.Merges(tok.vocab, count))
+        return
+    if tree is not None:
         _show_tree(shown, tok, tree)
-    else:
-        by_name = "an encoding by name" if options.is_name(tokenizer) else None
-        kind = loading.format or by_name or byteweld.recognize(options.file_of(tokenizer))
-        seen = _Named(tok, tokenizer, kind)
-        if corpus is None:
-            _show_overview(shown, seen)
-        else:
-            arguments = specials.arguments(tok.vocab.special_tokens)
-            measured = _evaluate(tok, Documents(corpus, reading), threads, arguments)
-            _show_evaluation(shown, seen, measured)
+        return
+    by_name = "an encoding by name" if options.is_name(tokenizer) else None
+    kind = loading.format or by_name or byteweld.recognize(options.file_of(tokenizer))
+    overview = _overview.Overview(tok, tokenizer, kind)
+    if corpus is None:
+        shown.show(tokenizer, overview)
+        return
+    files = Documents(corpus, reading)
+    measured = _evaluate(tok, files, threads, specials.arguments(tok.vocab.special_tokens))
+    fingerprint = tok.vocab.fingerprint
+    both = Measured(measured, overview)
+    shown.show(tokenizer, both, path=tokenizer, fingerprint=fingerprint)
 
 
 def _show_dataset(shown: Shown, path: str, tok: byteweld.Tokenizer | None) -> None:
     from byteweld.cli import _dataset  # imports numpy, which is slow
 
-    found = _dataset.Shown(path, tok)
-    shown.show(path, lines=found.lines, value=found.to_dict, page=found.page)
+    found = _dataset.Contents(path, tok)
+    shown.show(path, found)
 
 
-class _Named(NamedTuple):
-    """A tokenizer, how it was named, and its format."""
+class Measured(Displayable):
+    """An evaluation, with the overview of its tokenizer on a page."""
 
-    tok: byteweld.Tokenizer
-    path: str
-    kind: str
+    def __init__(self, evaluation: Evaluation, overview: _overview.Overview) -> None:
+        self._evaluation = evaluation
+        self._overview = overview
 
+    def report(self) -> Report:
+        """Return the evaluation, then the overview."""
+        report = self._evaluation.report()
+        overview = self._overview.report(probes=False)
+        return Report(
+            report.headline,
+            *report.parts,
+            OnPage(Section("the tokenizer", *overview.parts)),
+            kind=report.kind,
+        )
 
-def _show_overview(shown: Shown, named: _Named) -> None:
-    seen = _overview.look(*named)
-    shown.show(
-        named.path,
-        lines=lambda: _overview.lines(seen),
-        value=lambda: _overview.to_dict(seen),
-        page=lambda: _overview.page(seen),
-    )
-
-
-def _show_evaluation(shown: Shown, named: _Named, evaluation: Evaluation) -> None:
-    fingerprint = named.tok.vocab.fingerprint
-    shown.show(
-        named.path,
-        lines=lambda: evaluation.lines(color=_output.has_color()),
-        value=lambda: {"path": named.path, "fingerprint": fingerprint, **evaluation.to_dict()},
-        page=lambda: _overview.page(_overview.look(*named), evaluation.to_html()),
-    )
+    def to_dict(self) -> dict[str, Any]:
+        """Return the evaluation as JSON-serializable values."""
+        return self._evaluation.to_dict()
 
 
 def _evaluate(
@@ -214,33 +213,6 @@ def _merge_count(tok: byteweld.Tokenizer, asked: str) -> int:
     return int(asked)
 
 
-def _merge_lines(tok: byteweld.Tokenizer, count: int) -> Iterator[str]:
-    merges = tok.vocab.merge_ids[:count]
-    name = namer(tok.vocab.tokens, _output.has_color())
-    rank_width = len(str(max(0, len(merges) - 1)))
-    id_width = len(str(tok.max_token_value))
-    for rank, (left, right, new) in enumerate(merges):
-        parts = f"{name(left)} + {name(right)} -> {name(new)}"
-        yield f"{rank:>{rank_width}}  {new:>{id_width}}  {parts}"
-
-
-def _merges_to_list(tok: byteweld.Tokenizer, count: int) -> list[dict[str, Any]]:
-    tokens = tok.vocab.tokens
-    return [
-        {"rank": rank, "left": left, "right": right, "new": new, "bytes": tokens[new].hex()}
-        for rank, (left, right, new) in enumerate(tok.vocab.merge_ids[:count])
-    ]
-
-
-def _show_merges(shown: Shown, tok: byteweld.Tokenizer, path: str, count: int) -> None:
-    shown.show(
-        f"Merges of {path}",
-        lines=lambda: _merge_lines(tok, count),
-        value=lambda: _merges_to_list(tok, count),
-        page=lambda: _overview.merge_table(tok.vocab, count),
-    )
-
-
 # ---------------------------------------------------------------------------- tree
 
 
@@ -252,13 +224,7 @@ def _show_tree(shown: Shown, tok: byteweld.Tokenizer, asked: str) -> None:
         ValueError
     ) as error:  # too long; drop the hint, which names an argument that is not an option here
         raise _errors.UsageError(str(error).partition(";")[0]) from None
-    tokens = {str(i): {"bytes": t.hex(), "text": visible(t)} for i, t in drawn.tokens.items()}
-    shown.show(
-        f"Token {token_id}",
-        lines=lambda: drawn.lines(color=_output.has_color()),
-        value=lambda: drawn.to_dict() | {"tokens": tokens},
-        page=drawn.to_html,
-    )
+    shown.show(f"Token {token_id}", drawn, tokens=token_names(drawn.tokens))
 
 
 def _find_token(tok: byteweld.Tokenizer, asked: str) -> int:

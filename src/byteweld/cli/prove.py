@@ -163,7 +163,7 @@ def run(
                 tasks, ours, peer_of_tasks, files, facts, skip_failures=skip_failures
             )
         seconds = time.perf_counter() - started if point is None else point.seconds
-        seen = _proof.Found(
+        seen = _proof.Proved(
             tokenizer, ours, opened, found, files, num_threads, seconds, runner.runner
         )
         code = _show(seen, json)
@@ -270,14 +270,14 @@ def _documents(
             yield read
 
 
-def _show(seen: _proof.Found, json: bool) -> int:
+def _show(seen: _proof.Proved, json: bool) -> int:
     found = seen.proof
     for failure in found.skipped:
         _output.say(f"skipped {_proof.failure_words(failure)}")
     seen.files.say_skipped(seen.num_malformed)
     if json:
         with _output.until_closed():
-            _output.report(_proof.to_dict(seen))
+            _output.report(seen.to_dict())
     if found.failure is not None:
         _output.say(
             f"byteweld: {_proof.failure_words(found.failure)}; "
@@ -289,12 +289,12 @@ def _show(seen: _proof.Found, json: bool) -> int:
         return FAILED
     if not json:
         with _output.until_closed():
-            _output.lines(_proof.lines(seen))
+            _output.lines(seen.lines(color=_output.has_color()))
     return DONE if found.difference is None else NO
 
 
 def _keep(
-    seen: _proof.Found,
+    seen: _proof.Proved,
     files: list[dict[str, Any]],
     *,
     out: str | None,

@@ -12,9 +12,20 @@ from byteweld.cli import _options as options
 from byteweld.cli._command import Argument, Option
 from byteweld.cli._documents import Documents
 from byteweld.cli._page import Shown
-from byteweld.markup import Child, Html, element, facts, figures, joined, section, shortened
-from byteweld.markup.charts import Bar, bars, highest_of
-from byteweld.render import EncodedText, columns, to_ansi, to_html, visible_name
+from byteweld.markup import Child, more, section
+from byteweld.render import EncodedText, to_ansi, to_html, visible_name
+from byteweld.report import (
+    Code,
+    Custom,
+    Displayable,
+    Facts,
+    Figures,
+    InText,
+    OnPage,
+    Report,
+    Table,
+    Words,
+)
 
 EXAMPLES = """
 byteweld tokens --tokenizer tokenizer.json README.md
@@ -102,9 +113,7 @@ def run(
     of = "the text" if text is not None else sources[0]
     shown.show(
         f"Tokens of {of}" + (" and others" if len(sources) > 1 else ""),
-        lines=lambda: _table(work.rows if len(work.rows) == 1 else [*work.rows, total]),
-        value=lambda: _report(work, total, show),
-        page=lambda: _page(work, total, tok, tokenizer),
+        _Tokens(work, total, tok, tokenizer, show=show),
     )
 
 
@@ -179,68 +188,64 @@ def _title(name: str, number: int) -> str:
     return f"{name}, document {number}"
 
 
-def _report(work: _Work, total: _Row, show: bool) -> dict[str, Any]:
-    report = {"files": [_to_dict(row) for row in work.rows], "total": _to_dict(total)}
-    if not show:
-        return report
-    documents = [
-        {"name": shown.name, "document": shown.number, **shown.text.to_dict()}
-        for shown in work.shown
-    ]
-    return report | {"documents": documents}
+class _Tokens(Displayable):
+    """The tokens of every file, and of every document with --show."""
 
+    def __init__(
+        self, work: _Work, total: _Row, tok: byteweld.Tokenizer, path: str, *, show: bool
+    ) -> None:
+        self._work = work
+        self._total = total
+        self._tok = tok
+        self._path = path
+        self._show = show
 
-def _page(work: _Work, total: _Row, tok: byteweld.Tokenizer, path: str) -> Html:
-    parts: list[Child] = []
-    left = _MAX_PAGE_TOKENS
-    for shown in work.shown:
-        parts.append(section(_title(shown.name, shown.number), to_html(shown.text.spans, left)))
-        left -= len(shown.text)
-    rows = [
-        Bar(
-            element("code", row.name),
-            [row.bytes_per_token],
-            [_rate(row)],
-            [f"{row.tokens:,}", f"{row.bytes:,}"],
+    def report(self) -> Report:
+        """Return the table of files; on a page, also the tokens."""
+        work, total, tok = self._work, self._total, self._tok
+        *rows, last = (
+            [
+                row.tokens,
+                row.bytes,
+                row.bytes_per_token,
+                Code(row.name),
+            ]
+            for row in (*work.rows, total)
         )
-        for row in work.rows
-    ]
-    heads = ["file", "bytes per token", "tokens", "bytes"]
-    most = highest_of(rows)
-    return joined(
-        figures(
-            [
-                (f"{total.tokens:,}", "token" if total.tokens == 1 else "tokens"),
-                (f"{total.bytes:,}", "byte" if total.bytes == 1 else "bytes"),
-                (_rate(total), "bytes per token"),
+        heads = ("tokens", "bytes", "bytes/token", "file")
+        table = Table(heads, rows, "file", charted=[2], total=last if len(rows) > 1 else None)
+        figures: list[tuple[Words, Words]] = [
+            (total.tokens, "token" if total.tokens == 1 else "tokens"),
+            (total.bytes, "byte" if total.bytes == 1 else "bytes"),
+            (total.bytes_per_token, "bytes per token"),
+        ]
+        facts: list[tuple[str, Words]] = [
+            ("tokenizer", tok.name),
+            ("file", Code(visible_name(self._path))),
+            ("vocabulary", _output.amount(len(tok), "token")),
+            ("pattern", Code(options.pattern_words(tok.vocab.pattern))),
+        ]
+        about = OnPage(Figures(figures), Facts(facts))
+        files = table if len(rows) > 1 else InText(table)
+        return Report("", about, files, Custom(self._documents))
+
+    def _documents(self) -> Iterator[Child]:
+        left = _MAX_PAGE_TOKENS
+        for shown in self._work.shown:
+            yield section(_title(shown.name, shown.number), to_html(shown.text.spans, left))
+            left -= len(shown.text)
+        yield more(self._work.left_out, "document")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as JSON-serializable values; with --show, also the tokens."""
+        rows = [_to_dict(row) for row in self._work.rows]
+        report: dict[str, Any] = {"files": rows, "total": _to_dict(self._total)}
+        if self._show:
+            report["documents"] = [
+                {"name": shown.name, "document": shown.number, **shown.text.to_dict()}
+                for shown in self._work.shown
             ]
-        ),
-        facts(
-            [
-                ("tokenizer", tok.name),
-                ("file", element("code", visible_name(path))),
-                ("vocabulary", _output.amount(len(tok), "token")),
-                ("pattern", element("code", options.pattern_words(tok.vocab.pattern))),
-            ]
-        ),
-        shortened(rows, _SHOWN_FILES, "file", lambda some: bars(heads, some, most))
-        if len(rows) > 1
-        else None,
-        parts,
-        element("p", f"… and {work.left_out:,} more documents", class_="hint")
-        if work.left_out
-        else None,
-    )
-
-
-def _rate(row: _Row) -> str:
-    return "-" if row.bytes_per_token is None else f"{row.bytes_per_token:.2f}"
-
-
-def _table(rows: list[_Row]) -> Iterator[str]:
-    heads = ("tokens", "bytes", "bytes/token", "file")
-    cells = [(f"{row.tokens:,}", f"{row.bytes:,}", _rate(row), row.name) for row in rows]
-    return columns([heads, *cells], right=[0, 1, 2])
+        return report
 
 
 def _to_dict(row: _Row) -> dict[str, Any]:

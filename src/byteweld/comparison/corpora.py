@@ -25,13 +25,12 @@ from byteweld.evaluation.corpora import (
     running_total,
 )
 from byteweld.evaluation.words import WordRate, add_rates, words
-from byteweld.render import Displayable, around
+from byteweld.render import around
+from byteweld.report import Displayable, Report
 from byteweld.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from byteweld.markup import Html
 
 MAX_DIFFERENCES = 10
 MAX_TOKENIZERS = 26  # each has a letter
@@ -165,32 +164,8 @@ class Comparison(Displayable):
         fewest = min(tokens)
         return tokens.index(fewest) if tokens.count(fewest) == 1 else None
 
-    def lines(self, *, color: bool = False) -> list[str]:
-        """Return the comparison as lines of text; `color` is for a terminal.
-
-        Examples:
-            >>> import byteweld
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> found = byteweld.compare(tok, tok, documents=["hello world"])
-            >>> print(found.lines()[0])
-            identical ids on 1 document, 2 tokens, 11 bytes: 5.50 bytes per token
-        """
-        from byteweld.comparison._text import lines
-
-        return lines(self, color)
-
-    def to_html(self) -> Html:
-        """Return the comparison as part of a page.
-
-        Examples:
-            >>> import byteweld
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> found = byteweld.compare(tok, tok, documents=["hello world"])
-            >>> from byteweld.markup import document
-            >>> document("a comparison", found.to_html())[:15]  # a page to save
-            '<!doctype html>'
-        """
-        from byteweld.comparison._html import report
+    def report(self) -> Report:
+        from byteweld.comparison._report import report
 
         return report(self)
 

@@ -19,13 +19,11 @@ from byteweld.errors import SpecialTokenError
 from byteweld.evaluation import token_lengths
 from byteweld.evaluation.probes import Probes, probe
 from byteweld.evaluation.words import WordRate, add_rates, total_rate, words
-from byteweld.render import Displayable
+from byteweld.report import Displayable, Report
 from byteweld.tokenizer import Specials, Tokenizer
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from byteweld.markup import Html
 
 # The order whose entropy correlates best with translation quality (Zouhar et al., 2023,
 # "Tokenization and the Noiseless Channel"); it penalizes very frequent tokens.
@@ -259,31 +257,8 @@ class Evaluation(Displayable):
             entropy = math.log(float((shares**order).sum())) / (1 - order)
         return entropy / math.log(len(self.tokens))
 
-    def lines(self, *, color: bool = False) -> list[str]:
-        """Return the evaluation as lines of text; `color` is for a terminal.
-
-        Examples:
-            >>> import byteweld
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> print(byteweld.evaluate(tok, documents=["hello world"]).lines()[0])
-            byteweld-62b86dea on 1 file, 1 document, 11 bytes
-        """
-        from byteweld.evaluation._text import lines
-
-        return lines(self, color)
-
-    def to_html(self) -> Html:
-        """Return the evaluation as part of a page.
-
-        Examples:
-            >>> import byteweld
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> found = byteweld.evaluate(tok, documents=["hello world"])
-            >>> from byteweld.markup import document
-            >>> document("an evaluation", found.to_html())[:15]  # a page to save
-            '<!doctype html>'
-        """
-        from byteweld.evaluation._html import report
+    def report(self) -> Report:
+        from byteweld.evaluation._report import report
 
         return report(self)
 

@@ -28,7 +28,7 @@ from byteweld.explanation._matching import (
     match_by_trie,
     merge_by_rank,
 )
-from byteweld.explanation._text import MAX_PARTS, MAX_ROWS
+from byteweld.explanation._report import MAX_PARTS, MAX_ROWS
 from byteweld.explanation._training import (
     ExampleRow,
     LearnedMerge,

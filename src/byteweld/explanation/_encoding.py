@@ -5,25 +5,16 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from byteweld._text import utf8
-from byteweld.explanation._text import (
-    MAX_ROWS,
-    Show,
-    joined,
-    marked_columns,
-    parts_line,
-    tokens_to_dict,
-)
+from byteweld.explanation._report import MAX_ROWS
 from byteweld.explanation._tree import MAX_PRETOKEN_BYTES, Tree, TreeNode, check_length, tree_of
 from byteweld.reference.encode import EncodeStep, encode_greedy, encode_steps
 from byteweld.reference.train import Ids
-from byteweld.render import Displayable, amount, more_line, namer, visible
+from byteweld.render import amount, token_names, visible
+from byteweld.report import Displayable, Report
 from byteweld.vocab import Vocabulary
-
-if TYPE_CHECKING:
-    from byteweld.markup import Html  # only HTML needs it
 
 Specials = Literal["all"] | Set[str] | Sequence[str]
 
@@ -121,17 +112,9 @@ class Explanation(Displayable):
         """The ids of the whole text."""
         return [token_id for pretoken in self.pretokens for token_id in pretoken.ids]
 
-    def lines(self, *, color: bool = False) -> list[str]:
-        """Return the explanation as lines of text; `color` is for a terminal."""
-        show = namer(self.tokens, color)
-        result = []
-        for number, pretoken in enumerate(self.pretokens, 1):
-            result += [*_pretoken_lines(number, pretoken, show, color), ""]
-        return [*result, f"ids: {joined(self.ids)}".rstrip()]
-
-    def to_html(self) -> Html:
-        """Return the explanation as part of a page."""
-        from byteweld.explanation._html import explanation
+    def report(self) -> Report:
+        """Return what is shown of the explanation."""
+        from byteweld.explanation._report import explanation
 
         return explanation(self)
 
@@ -139,7 +122,7 @@ class Explanation(Displayable):
         """Return JSON-serializable values; `tokens` maps the ids used everywhere else to bytes."""
         return {
             "ids": self.ids,
-            "tokens": tokens_to_dict(self.tokens),
+            "tokens": token_names(self.tokens),
             "pretokens": [_pretoken_to_dict(pretoken) for pretoken in self.pretokens],
         }
 
@@ -328,45 +311,6 @@ def _first_difference(
         else:
             offset += len(vocab.tokens[ours])
     return None
-
-
-def _pretoken_lines(
-    number: int, pretoken: PretokenExplanation, show: Show, color: bool
-) -> Iterator[str]:
-    if pretoken.is_special:
-        yield f"special token {number}: {visible(pretoken.pretoken)}  (byte {pretoken.start})"
-        yield f"  ids: {joined(pretoken.ids)}"
-        return
-    yield f"pre-token {number}: {visible(pretoken.pretoken)}  (byte {pretoken.start})"
-    yield f"  bytes: {joined(f'{byte:02x}' for byte in pretoken.pretoken)}"
-    if pretoken.looked_up is not None:
-        yield f"  found whole, before any merge: token {pretoken.looked_up}; merging alone:"
-    for n, step in enumerate(pretoken.steps, 1):
-        if step.chosen is None:
-            yield f"  end: {parts_line(step.parts, show)}  (no pair can merge)"
-            continue
-        at = step.chosen.at
-        yield f"  step {n}: {parts_line(step.parts, show, at)}"
-        rows = [
-            [f"rank {row.rank}", f"{show(row.left)} {show(row.right)}", f"-> {row.new}"]
-            for row in step.rows
-        ]
-        for line in marked_columns(rows, marks=["<- merged"]):
-            yield f"    {line}"
-        yield from more_line(step.total_pairs - len(step.rows), "pair", indent=4)
-    yield "  tree:"
-    yield from (f"    {line}" for line in pretoken.tree.lines(color=color))
-    yield f"  ids: {joined(pretoken.ids)}"
-    if pretoken.looked_up is not None and pretoken.merged_ids != pretoken.ids:
-        yield f"  merging alone would give {joined(pretoken.merged_ids)}"
-    if pretoken.greedy_differs_at is None:
-        yield "  longest match: the same"
-    else:
-        parts = parts_line(pretoken.greedy_ids, show)
-        yield (
-            f"  longest match differs from byte {pretoken.greedy_differs_at}: {parts}  "
-            f"ids {joined(pretoken.greedy_ids)}"
-        )
 
 
 def _pretoken_to_dict(pretoken: PretokenExplanation) -> dict[str, Any]:

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from byteweld.counts import Counts, Memory
-from byteweld.explanation._text import (
-    MAX_PARTS,
-    MAX_ROWS,
-    Show,
-    marked_columns,
-    tokens_to_dict,
-)
+from byteweld.explanation._report import MAX_PARTS, MAX_ROWS
 from byteweld.recipes import Recipe, TieBreak, find_recipe
-from byteweld.render import Displayable, amount, more_line, namer, visible
+from byteweld.render import amount, token_names
+from byteweld.report import Displayable, Report
 from byteweld.sources import open_sources
 from byteweld.training import Stop
 from byteweld.training.steps import (
@@ -28,11 +23,6 @@ from byteweld.training.steps import (
     train_step_by_step,
 )
 from byteweld.vocab import Vocabulary
-
-if TYPE_CHECKING:
-    from byteweld.markup import Html  # only HTML needs it
-
-_BAR = 20  # characters in the longest bar
 
 # The first of the pairs is the winner; as many others may be tied with it.
 _LIMITS = Limits(pairs=MAX_ROWS + 1, pretokens=MAX_ROWS, parts=MAX_PARTS)
@@ -136,32 +126,23 @@ class TrainingExplanation(Displayable):
         """Every merge with its count, in order."""
         return tuple(step.merge for step in self.steps)
 
-    def lines(self, *, color: bool = False) -> list[str]:
-        """Return the explanation as lines of text; `color` is for a terminal."""
-        show = namer(self.vocab.tokens, color)
-        result = ["corpus:", *_corpus_lines(self.corpus, self.total_pretokens, show), ""]
-        for number, step in enumerate(self.steps, 1):
-            result += [*_training_step_lines(number, step, show, self.total_pretokens), ""]
-        result += [f"stopped after {amount(len(self.steps), 'merge')}: {self.stop_words}", ""]
-        return [*result, *_merge_log_lines(self.merges, show), *_vocabulary_lines(self, show)]
+    def report(self) -> Report:
+        """Return what is shown of the explanation."""
+        from byteweld.explanation._report import training
+
+        return training(self)
 
     @property
     def stop_words(self) -> str:
         """Why the training stopped."""
         return _STOPS[self.stopped]
 
-    def to_html(self) -> Html:
-        """Return the explanation as part of a page."""
-        from byteweld.explanation._html import training
-
-        return training(self)
-
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-serializable values; `tokens` maps the ids used everywhere else to bytes."""
         return {
             "recipe": self.recipe.name,
             "tie_break": self.recipe.tie_break,
-            "tokens": tokens_to_dict(self.vocab.tokens),
+            "tokens": token_names(self.vocab.tokens),
             "special_tokens": dict(self.vocab.special_tokens),
             "corpus": [asdict(row) for row in self.corpus],
             "total_pretokens": self.total_pretokens,
@@ -292,82 +273,3 @@ def _why(
         ours, theirs = tokens[ours_id], tokens[theirs_id]
         against = f"{which} {ours!r} is {word} than {theirs!r}"
     return f"{tie_break}: {_RULES[tie_break]}; {against}"
-
-
-def _training_step_lines(
-    number: int, step: TrainingStep, show: Show, total_pretokens: int
-) -> Iterator[str]:
-    merge = step.merge
-    yield f"step {number}:"
-    best = step.rows[0].count
-    rows = [
-        [
-            f"{show(row.left)} {show(row.right)}",
-            f"{row.left} {row.right}",
-            f"{row.count:,}",
-            "#" * max(1, _BAR * row.count // best),
-        ]
-        for row in step.rows
-    ]
-    marks = ["<- merged"] + ["tie" if row.count == best else "" for row in step.rows[1:]]
-    yield from (f"  {line}" for line in marked_columns(rows, marks))
-    yield from more_line(step.total_pairs - len(step.rows), "pair", indent=2)
-    left, right = show(merge.left), show(merge.right)
-    yield f"  merge ({left}, {right}) -> {merge.new} {show(merge.new)}"
-    if step.total_tied:
-        others = ", ".join(f"({show(row.left)}, {show(row.right)})" for row in step.tied)
-        more = step.total_tied - len(step.tied)
-        others += f" and {more:,} more" if more else ""
-        yield f"  tie at {merge.pair_count:,} with {others}"
-        yield f"  why: {step.why}"
-    if not step.is_in_corpus:
-        yield from _example_lines(step, show)
-    yield "  corpus:"
-    yield from (f"  {line}" for line in _corpus_lines(step.corpus, total_pretokens, show))
-
-
-def _example_lines(step: TrainingStep, show: Show) -> Iterator[str]:
-    """Show a place where the pair was merged."""
-    example = step.example
-    start, end = ("" if example.is_start else "... "), ("" if example.is_end else " ...")
-    for name, parts in (("before", example.before), ("after", example.after)):
-        yield f"  {name + ':':<8}{example.count:,} x {start}{' '.join(map(show, parts))}{end}"
-
-
-def _corpus_lines(rows: Sequence[PretokenRow], total: int, show: Show) -> Iterator[str]:
-    width = max((len(f"{row.count:,}") for row in rows), default=0)
-    for row in rows:
-        rest = row.total_parts - len(row.parts)
-        more = f" ... {rest:,} more" if rest else ""
-        parts = " ".join(map(show, row.parts))
-        yield f"  {row.count:>{width},} x {parts}{more}"
-    yield from more_line(total - len(rows), "pre-token", indent=2)
-
-
-def _merge_log_lines(merges: Sequence[LearnedMerge], show: Show) -> Iterator[str]:
-    yield "merges:"
-    rows = [
-        [
-            f"rank {rank}",
-            f"count {merge.pair_count:,}",
-            f"({show(merge.left)}, {show(merge.right)})",
-            f"-> {merge.new} {show(merge.new)}",
-        ]
-        for rank, merge in enumerate(merges)
-    ]
-    yield from (f"  {line}" for line in marked_columns(rows, []))
-    yield ""
-
-
-def _vocabulary_lines(training: TrainingExplanation, show: Show) -> Iterator[str]:
-    vocab = training.vocab
-    learned = {merge.new for merge in training.merges}
-    specials = set(vocab.special_tokens.values())
-    yield f"vocabulary: {len(vocab)} tokens"
-    base = [i for i in vocab.tokens if i not in learned and i not in specials]
-    yield f"  ids {base[0]} to {base[-1]}: the {len(base)} single bytes"
-    for text, token_id in vocab.special_tokens.items():
-        also = ", learned too" if token_id in learned else ""
-        yield f"  id {token_id}: {visible(text.encode())}  special{also}"
-    for token_id in sorted(learned - specials):
-        yield f"  id {token_id}: {show(token_id)}"

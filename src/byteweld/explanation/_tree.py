@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from byteweld.errors import IdRangeError, UnknownIdError
 from byteweld.reference.encode import EncodeStep, encode_steps
-from byteweld.render import Displayable, namer
+from byteweld.report import Displayable, Report
 from byteweld.vocab import MAX_ID, Vocabulary
-
-if TYPE_CHECKING:
-    from byteweld.markup import Html  # only HTML needs it
 
 # The reference visits every pair at every step, so time is quadratic in this.
 MAX_PRETOKEN_BYTES = 1024
@@ -39,17 +36,12 @@ class TreeNode:
     rank: int | None = None
 
 
-@dataclass(frozen=True)
-class DrawnNode:
-    """A line of a drawn tree: the branches left of a node, and the node."""
+class DrawnNode(NamedTuple):
+    """A line of a drawn tree: the branches left of a node, the node, its rank if it has one."""
 
     before: str
     node: TreeNode
-
-    @property
-    def rank(self) -> str:
-        """The node's rank as text; empty in a leaf."""
-        return "" if self.node.rank is None else f"  rank {self.node.rank}"
+    rank: str
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,13 +68,11 @@ class Tree(Displayable):
     roots: tuple[int, ...]
     tokens: Mapping[int, bytes]
 
-    def lines(self, *, color: bool = False) -> list[str]:
-        """Draw the trees, one node per line."""
-        show = namer(self.tokens, color)
-        return [
-            f"{drawn.before}{show(drawn.node.id)}  {drawn.node.id}{drawn.rank}"
-            for drawn in self.drawn()
-        ]
+    def report(self) -> Report:
+        """Return what is shown of the trees: one node per line."""
+        from byteweld.explanation._report import tree_part
+
+        return Report("", tree_part(self))
 
     def drawn(self) -> list[DrawnNode]:
         """Return the nodes in drawing order, each with the branches left of it."""
@@ -93,7 +83,8 @@ class Tree(Displayable):
             while stack:
                 index, before, indent, depth = stack.pop()
                 node = self.nodes[index]
-                result.append(DrawnNode(before, node))
+                rank = "" if node.rank is None else f"  rank {node.rank}"
+                result.append(DrawnNode(before, node, rank))
                 if node.left is None or node.right is None:
                     continue
                 if depth >= _MAX_INDENT:
@@ -104,12 +95,6 @@ class Tree(Displayable):
                     stack.append((node.right, indent + "└── ", indent + "    ", depth + 1))
                     stack.append((node.left, indent + "├── ", indent + "│   ", depth + 1))
         return result
-
-    def to_html(self) -> Html:
-        """Draw the trees as part of a page."""
-        from byteweld.explanation._html import tree
-
-        return tree(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-serializable lists: [id, left, right, rank] per node, and the roots."""

@@ -152,13 +152,6 @@ def shortened(
     return joined(show(items[:count]), folded(f"{len(rest):,} more {noun}s", show(rest)))
 
 
-def figures(items: Iterable[tuple[str, Child]]) -> Html:
-    """Return the few figures that matter most, large, each with what it is."""
-    return element(
-        "ul", [element("li", element("b", n), what) for n, what in items], class_="figures"
-    )
-
-
 def more(count: int, noun: str) -> Html | None:
     """Return a note with the number of items not shown; None if there are none."""
     if count <= 0:

@@ -2,66 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
-from byteweld.markup import Child, Html, element, table
+from byteweld.markup import Child, Html, element
 
 _WIDTH, _HEIGHT = 640, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 16, 12, 28
 
 
-class Bar(NamedTuple):
-    """A row of a bar chart: its name, each lane's value with its label, and further columns."""
-
-    name: Child
-    values: Sequence[float | None]
-    labels: Sequence[str]
-    figures: Sequence[Child] = ()
-
-
-def bars(
-    heads: Sequence[str],
-    rows: Sequence[Bar],
-    most: float | None = None,
-    numbers: Sequence[int] | None = None,
-) -> Html:
-    """Return horizontal bars; the lanes of a row are stacked, each in its own color.
-
-    `heads` names the rows, the values and any further columns. Of the latter, those with an index
-    in `numbers` (by default all) are aligned right.
-    """
-    highest = most or highest_of(rows)
-    further = range(len(heads) - 2) if numbers is None else numbers
-    return table(
-        [heads[0], "", *heads[1:]],
-        [[row.name, _lanes(row, highest), _labels(row), *row.figures] for row in rows],
-        numbers=[2, *(3 + n for n in further)],
+def bar(share: float, lane: str) -> Html:
+    """Return a horizontal bar, of which a share from 0 to 1 is filled; `lane` is its color."""
+    return element(
+        "svg",
+        element("rect", class_="track", width=100, height=6),
+        element("rect", width=f"{100 * min(1, share):.2f}", height=6),
+        class_=f"bar {lane}",
+        viewBox="0 0 100 6",
+        preserveAspectRatio="none",
+        aria_hidden="true",
     )
-
-
-def highest_of(rows: Iterable[Bar]) -> float:
-    """Return the value of the longest bar, so that several charts can have one scale."""
-    return max((v for row in rows for v in row.values if v is not None), default=0) or 1
-
-
-def _lanes(row: Bar, highest: float) -> list[Html]:
-    return [
-        element(
-            "svg",
-            element("rect", class_="track", width=100, height=6),
-            element("rect", width=f"{100 * min(1, (value or 0) / highest):.2f}", height=6),
-            class_=f"bar lane{lane % 4}{' narrow' if row.figures else ''}",
-            viewBox="0 0 100 6",
-            preserveAspectRatio="none",
-            aria_hidden="true",
-        )
-        for lane, value in enumerate(row.values)
-    ]
-
-
-def _labels(row: Bar) -> list[Html]:
-    return [element("div", label, class_="lane-label") for label in row.labels]
 
 
 def curve(points: Sequence[tuple[float, float]], label: str, units: tuple[str, str]) -> Html:
