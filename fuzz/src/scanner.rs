@@ -1,7 +1,6 @@
 //! The engine's pre-tokens against the regex engine's. One execution: one text, one pattern.
 
 use std::cell::RefCell;
-use std::ops::ControlFlow;
 use std::rc::Rc;
 
 use byteweld_core::pretoken::{Engine, Pretokenizer};
@@ -34,14 +33,7 @@ impl Case {
 
 /// Where each pre-token ends, and whether it is a match; `None` if the pattern exceeds its limits.
 pub(crate) fn spans(pretokenizer: &Pretokenizer, text: &[u8]) -> Option<Vec<(usize, bool)>> {
-    let mut spans = Vec::new();
-    let mut end = 0;
-    let outcome = pretokenizer.for_each_span(text, &mut |span, is_match| {
-        end += span.len();
-        spans.push((end, is_match));
-        ControlFlow::Continue(())
-    });
-    outcome.ok().map(|()| spans)
+    pretokenizer.ends(text).ok()
 }
 
 pub fn run(input: &[u8]) -> u64 {

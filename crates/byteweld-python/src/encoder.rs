@@ -248,12 +248,12 @@ impl Encoder {
         let text = text.as_ref();
         let ends = self.engine(py)?.run(py, text.len(), |encoder, mut watch| {
             let mut pieces = Pieces::default();
-            let mut outcome = Ok(());
             encoder.pretokenize(text, &watch.clone(), &mut |piece| {
-                outcome = watch.worked(piece.len()).and_then(|()| pieces.add(piece));
-                if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                watch.worked(piece.len())?;
+                pieces.add(piece)?;
+                Ok(ControlFlow::Continue(()))
             })?;
-            outcome.map(|()| pieces)
+            Ok(pieces)
         })?;
         lists::list(py, ends.lengths.len(), ends.iter().map(|piece| bytes_object(py, piece)))
     }

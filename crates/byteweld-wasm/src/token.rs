@@ -139,7 +139,7 @@ fn why_unreachable(opened: &Opened, token: &[u8]) -> Result<&'static str> {
     let mut take = |piece: &[u8]| {
         joined.extend_from_slice(piece);
         pieces += 1;
-        ControlFlow::Continue(())
+        Ok(ControlFlow::Continue(()))
     };
     let split = opened.encoder.pretokenize(token, &Watch::default(), &mut take);
     split.map_err(|error| error.to_string())?;

@@ -73,18 +73,15 @@ impl CountOptions<'_> {
         loop {
             let special = boundaries.next(position);
             let end = special.map_or(piece.end, |s| s.start);
-            let mut outcome = Ok(());
             // Not cut off at `end`, so that a few bytes after a pre-token can be loaded with it.
             let from = &text[position..];
-            let mut add_all = |base: usize, bounds: &[u32]| {
-                outcome = bounds.windows(2).try_for_each(|bounds| {
-                    batch.add(from, base + bounds[0] as usize, base + bounds[1] as usize)
-                });
-                if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            };
             let span = &text[position..end];
-            self.pretokenizer.for_each_batch(span, &mut budget, &mut bounds, &mut add_all)?;
-            outcome?;
+            let mut split = self.pretokenizer.split(span, &mut budget, &mut bounds)?;
+            while let Some((base, bounds)) = split.next_batch()? {
+                for bounds in bounds.windows(2) {
+                    batch.add(from, base + bounds[0] as usize, base + bounds[1] as usize)?;
+                }
+            }
             match special {
                 Some(special) => position = special.end,
                 None => return Ok(()),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+
 use std::sync::{Arc, Mutex};
 
 use super::batch::Batch;
@@ -189,12 +190,8 @@ fn count_plainly(
             Some(boundary) => text.split(boundary).collect(),
             None => vec![text],
         };
-        for piece in pieces {
-            let mut add = |pretoken: &[u8]| {
-                *map.entry(pretoken.to_vec()).or_default() += 1;
-                ControlFlow::Continue(())
-            };
-            pretokenizer.for_each(piece.as_bytes(), &mut add).unwrap();
+        for pretoken in pieces.iter().flat_map(|piece| pretokenizer.pieces(piece.as_bytes())) {
+            *map.entry(pretoken.to_vec()).or_default() += 1;
         }
     }
     map
@@ -305,13 +302,11 @@ fn one_thread_lists_pretokens_in_order_of_first_occurrence() {
     let documents: Vec<Vec<u8>> = (0..30).map(|n| prose(n * 500, n as u64)).collect();
     let mut expected: Vec<Vec<u8>> = Vec::new();
     for document in &documents {
-        let mut add = |pretoken: &[u8]| {
+        for pretoken in pretokenizer.pieces(document) {
             if !expected.iter().any(|seen| seen == pretoken) {
                 expected.push(pretoken.to_vec());
             }
-            ControlFlow::Continue(())
-        };
-        pretokenizer.for_each(document, &mut add).unwrap();
+        }
     }
     assert!(expected.iter().any(|pretoken| pretoken.len() > MAX_PACKED_BYTES));
     let mut counter = Counter::new(threads(1));

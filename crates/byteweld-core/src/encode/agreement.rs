@@ -89,16 +89,12 @@ struct Comparison<'e> {
 impl Comparison<'_> {
     /// Compares all pre-tokens of a text without special tokens; false if that takes too long.
     fn add(&mut self, text: &[u8], watch: &Watch) -> Result<bool> {
-        let mut outcome = Ok(true);
+        let mut is_within = true;
         self.encoder.pretokenize(text, watch, &mut |pretoken| {
-            outcome = self.compare(pretoken);
-            if matches!(outcome, Ok(true)) {
-                ControlFlow::Continue(())
-            } else {
-                ControlFlow::Break(())
-            }
+            is_within = self.compare(pretoken)?;
+            Ok(if is_within { ControlFlow::Continue(()) } else { ControlFlow::Break(()) })
         })?;
-        outcome
+        Ok(is_within)
     }
 
     fn compare(&mut self, pretoken: &[u8]) -> Result<bool> {

@@ -18,6 +18,7 @@ use super::split::Split;
 use super::{Encoder, Sink};
 use crate::cpu::{self, Work};
 use crate::error::Result;
+use crate::pretoken::Splitter;
 
 /// A longer pre-token or segment is not worth caching.
 const MAX_BATCHED_BYTES: usize = 1 << 16;
@@ -41,6 +42,21 @@ impl<'e, S: Sink> Lookup<'e, S> {
     ) -> Self {
         let _ = scratch.batch.take_ids(); // after an error, some may be left
         Self { encoder, text, sink, scratch, done: 0 }
+    }
+
+    /// Encodes the pre-tokens of a part of the text that starts at `start`.
+    #[inline]
+    pub(super) fn encode_all(
+        &mut self,
+        start: usize,
+        mut part: Splitter<'_>,
+    ) -> Result<ControlFlow<()>> {
+        while let Some((base, bounds)) = part.next_batch()? {
+            if self.encode(start + base, bounds)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Encodes pre-tokens that lie between bounds relative to `base`. `Break` means that the sink

@@ -196,17 +196,12 @@ impl Encoder {
     ) -> Result<ControlFlow<()>> {
         let mut budget = std::mem::take(&mut scratch.limits.budget);
         let mut bounds = scratch.bounds.take().unwrap_or_default();
-        let mut outcome = Ok(ControlFlow::Continue(()));
-        let mut lookup = Lookup::new(self, text, sink, scratch);
-        let first = range.start;
-        let mut encode = |base: usize, bounds: &[u32]| {
-            outcome = lookup.encode(first + base, bounds);
-            if let Ok(flow) = outcome { flow } else { ControlFlow::Break(()) }
-        };
-        let text = &text[range];
-        let split = self.pretokenizer.for_each_batch(text, &mut budget, &mut bounds, &mut encode);
+        let split = self.pretokenizer.split(&text[range.clone()], &mut budget, &mut bounds);
+        let flow = split.and_then(|split| {
+            Lookup::new(self, text, sink, scratch).encode_all(range.start, split)
+        });
         (scratch.limits.budget, scratch.bounds) = (budget, Some(bounds));
-        split.and(outcome)
+        flow
     }
 
     /// All tokens by id, special ones included.

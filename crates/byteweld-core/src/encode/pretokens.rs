@@ -9,24 +9,21 @@ use super::lookup::Lookup;
 use super::scratch::Scratch;
 use super::sink::Sink;
 use crate::error::Result;
-use crate::pretoken::{Budget, MAX_BATCH_BYTES, MAX_BOUND, too_long};
+use crate::pretoken::{Bounds, Budget, MAX_BATCH_BYTES, MAX_BOUND, Pretokenizer, too_long};
 use crate::reserve::push;
 use crate::watch::Watch;
 
 impl Encoder {
     /// Calls `each` with the pre-tokens of a text without special tokens, as they are encoded,
-    /// until it breaks.
+    /// until it breaks or fails.
     pub fn pretokenize(
         &self,
         text: &[u8],
         watch: &Watch,
-        each: &mut impl FnMut(&[u8]) -> ControlFlow<()>,
+        each: &mut impl FnMut(&[u8]) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         match &self.rewrites {
-            None => {
-                let mut budget = Budget::new(watch.clone());
-                self.pretokenizer.for_each_span_within(text, &mut budget, &mut |span, _| each(span))
-            }
+            None => pretokenize(&self.pretokenizer, text, &mut Budget::new(watch.clone()), each),
             Some(rewrites) => rewrites.pretokenize(&self.pretokenizer, text, watch, each),
         }
     }
@@ -75,4 +72,19 @@ impl Encoder {
         }
         if bounds.len() > 1 { lookup.encode(base, &bounds) } else { Ok(ControlFlow::Continue(())) }
     }
+}
+
+/// Calls `each` with the pre-tokens of one pattern.
+pub(super) fn pretokenize(
+    pretokenizer: &Pretokenizer,
+    text: &[u8],
+    budget: &mut Budget,
+    each: &mut impl FnMut(&[u8]) -> Result<ControlFlow<()>>,
+) -> Result<()> {
+    let mut bounds = Bounds::default();
+    let mut split = pretokenizer.split(text, budget, &mut bounds)?;
+    while let Some((range, _)) = split.next()?
+        && each(&text[range])?.is_continue()
+    {}
+    Ok(())
 }

@@ -10,6 +10,7 @@ use std::ops::{ControlFlow, Range};
 
 use super::Encoder;
 use super::ambiguous_ids::AmbiguousIds;
+use super::pretokens::pretokenize;
 use super::scratch::Scratch;
 use super::sink::{Sink, WithRanges, push_each};
 use super::specials::Allowed;
@@ -71,17 +72,16 @@ impl Rewrites {
         pretokenizer: &Pretokenizer,
         text: &[u8],
         watch: &Watch,
-        each: &mut impl FnMut(&[u8]) -> ControlFlow<()>,
+        each: &mut impl FnMut(&[u8]) -> Result<ControlFlow<()>>,
     ) -> Result<()> {
         let mut limits = Limits::new(text.len(), watch.clone());
         let normal = self.normalizer.apply(text, false, &mut limits)?;
         if self.steps.is_empty() {
-            let mut each = |span: &[u8], _| each(span);
-            return pretokenizer.for_each_span_within(&normal.text, &mut limits.budget, &mut each);
+            return pretokenize(pretokenizer, &normal.text, &mut limits.budget, each);
         }
         let (split, pretokens) = self.steps.split(&normal.text, false, &mut limits)?;
         for pretoken in pretokens {
-            if each(&split.text[pretoken]).is_break() {
+            if each(&split.text[pretoken])?.is_break() {
                 break;
             }
         }

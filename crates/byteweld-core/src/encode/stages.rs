@@ -1,7 +1,5 @@
 //! The stages of encoding by themselves, for `benches/stages`.
 
-use std::ops::ControlFlow;
-
 use super::Encoder;
 use super::cache::{Batch, Cache, CacheTier, MAX_BATCH, Pretokens};
 use crate::cpu::{self, Work};
@@ -17,7 +15,8 @@ impl Encoder {
             let mut budget = Budget::new(Watch::default());
             let (mut bounds, mut total) = (Bounds::default(), 0);
             scratch.cache.prepare();
-            let mut each = |base: usize, bounds: &[u32]| {
+            let mut split = self.pretokenizer.split(text, &mut budget, &mut bounds)?;
+            while let Some((base, bounds)) = split.next_batch()? {
                 let count = bounds.len() - 1;
                 total += count;
                 for first in (0..count).step_by(MAX_BATCH).filter(|_| with_keys) {
@@ -26,9 +25,7 @@ impl Encoder {
                     let pretokens = Pretokens { text: &text[base..], bounds, long: &[] };
                     cpu::run(MakeKeys { batch, cache, pretokens });
                 }
-                ControlFlow::Continue(())
-            };
-            self.pretokenizer.for_each_batch(text, &mut budget, &mut bounds, &mut each)?;
+            }
             Ok(total)
         })
     }

@@ -6,7 +6,6 @@
 //! results are equal.
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use super::Encoder;
@@ -84,18 +83,16 @@ impl Encoder {
         let mut ids = Vec::new();
         self.encode(&text[..plain_start], allowed, &mut ids)?;
         let mut stable = ids.len();
-        let mut at = plain_start;
+        let mut start = plain_start;
         let mut scratch = Scratch::default();
-        let mut outcome = Ok(ControlFlow::Continue(()));
         // In one pass: a pre-token may depend on the text after it.
-        self.pretokenizer.for_each(&text[plain_start..], &mut |pretoken| {
+        for (end, _) in self.pretokenizer.ends(&text[plain_start..])? {
             stable = ids.len();
-            let start = at;
-            at += pretoken.len();
-            outcome = self.encode_pretoken(text, start..at, &mut ids, &mut scratch);
-            if outcome.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        outcome.map(|_| (ids, stable))
+            let pretoken = start..plain_start + end;
+            start = pretoken.end;
+            let _ = self.encode_pretoken(text, pretoken, &mut ids, &mut scratch)?; // never breaks
+        }
+        Ok((ids, stable))
     }
 
     fn is_blank(&self, id: u32) -> bool {

@@ -4,8 +4,6 @@
 //! non-ASCII characters are marks. The first two bytes of a pre-token tell what kind it is, so one pass without
 //! backtracking finds its end.
 
-use std::ops::ControlFlow;
-
 /// The pattern's source. `(?-u)` makes a regular expression match bytes; no other pattern may contain it.
 pub(super) const SOURCE: &str = r"(?-u)[^A-Za-z0-9 \n\t\r]?[A-Za-z]+|[0-9]| ?[^A-Za-z0-9 \n\t\r]+\n*| +\n+| +(?= [A-Za-z0-9])| [A-Za-z]+| [0-9]| +|\n+|(?s:.)";
 
@@ -49,7 +47,8 @@ fn run_end(text: &[u8], at: usize, class: Class) -> usize {
 }
 
 /// The end of the pre-token that starts at offset `at`, which is less than the length.
-fn end(text: &[u8], at: usize) -> usize {
+#[inline]
+pub(super) fn end(text: &[u8], at: usize) -> usize {
     let next = class_at(text, at + 1);
     match CLASSES[usize::from(text[at])] {
         Class::Letter => run_end(text, at + 1, Class::Letter),
@@ -79,19 +78,6 @@ fn spaces_end(text: &[u8], at: usize) -> usize {
         Some(Class::Newline) => run_end(text, end, Class::Newline),
         Some(Class::Letter | Class::Digit) => end - 1,
         _ => end,
-    }
-}
-
-/// Passes all pre-tokens on in order; all are matches.
-#[inline]
-pub(super) fn for_each(text: &[u8], each: &mut impl FnMut(usize, usize, bool) -> ControlFlow<()>) {
-    let mut at = 0;
-    while at < text.len() {
-        let end = end(text, at);
-        if let ControlFlow::Break(()) = each(at, end, true) {
-            return;
-        }
-        at = end;
     }
 }
 

@@ -1,7 +1,7 @@
 //! Text to pre-tokens.
 //!
-//! A pattern splits text: each non-empty match is a pre-token, and so is the text between two
-//! matches, so nothing is lost. `patterns/` reads and recognizes patterns, and `characters/` knows
+//! A pattern splits text (`splitter.rs`): each non-empty match is a pre-token, and so is the text
+//! between two matches, so nothing is lost. `patterns/` reads and recognizes patterns, and `characters/` knows
 //! the classes of characters. There are four engines, and all give the same pre-tokens:
 //!
 //! - No pattern: the whole text is one pre-token.
@@ -28,21 +28,22 @@ mod characters;
 mod ck_runtime;
 mod patterns;
 mod scanner;
+mod splitter;
 
-use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::lazy::Lazy;
-use crate::reserve::{check_memory, reserve};
+use crate::reserve::check_memory;
 use crate::watch::Watch;
 use automaton::Automaton;
 use backtracking::Backtracker;
-use bits::{Bits, MAX_ENDS, Scan};
+use bits::{Bits, Scan};
 pub(crate) use budget::Budget;
-use characters::STAND_IN;
 use patterns::{Alternative, Spec, canonical, normalize, torture};
-use scanner::Scanner;
+use scanner::{LastRun, Scanner};
+use splitter::{Blocks, By, Finder, Matches, StandIn};
+pub(crate) use splitter::{Bounds, MAX_BATCH_BYTES, MAX_BOUND, Splitter, too_long};
 
 /// Which engine runs a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,27 +92,6 @@ struct Scanned {
 #[derive(Clone)]
 pub struct Pretokenizer {
     kind: Arc<Kind>,
-}
-
-/// The greatest bound. The highest bit is free for marks of those who use bounds.
-pub(crate) const MAX_BOUND: u32 = i32::MAX as u32;
-
-/// A buffer for the bounds of a batch of pre-tokens: 0, and the end of each.
-pub(crate) struct Bounds([u32; 1 + MAX_ENDS]);
-
-impl Default for Bounds {
-    fn default() -> Self {
-        Self([0; 1 + MAX_ENDS])
-    }
-}
-
-/// A batch of pre-tokens that are found one by one covers about this many bytes at most.
-pub(crate) const MAX_BATCH_BYTES: usize = 1 << 20;
-
-/// The error of a pre-token that bounds cannot express.
-#[cold]
-pub(crate) fn too_long() -> Error {
-    Error::Pattern("a pre-token is longer than 2 GiB, which is more than can be merged".to_owned())
 }
 
 /// The number of compiled patterns that the process keeps. Compiling one takes milliseconds, and
@@ -177,115 +157,46 @@ impl Pretokenizer {
         matches!(*self.kind, Kind::CkRuntime)
     }
 
-    /// Calls `each` with every pre-token in order, until it breaks.
-    ///
-    /// To the pattern, a byte that is not part of valid UTF-8 is a character that is not a letter,
-    /// digit, mark or space. (The pattern over bytes knows no characters.)
-    #[inline]
-    pub fn for_each(
-        &self,
-        text: &[u8],
-        each: &mut impl FnMut(&[u8]) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.for_each_span(text, &mut |span, _| each(span))
+    /// Splits a text. Steps are taken from `budget`; batches are in `bounds`.
+    #[inline(always)]
+    pub(crate) fn split<'s>(
+        &'s self,
+        text: &'s [u8],
+        budget: &'s mut Budget,
+        bounds: &'s mut Bounds,
+    ) -> Result<Splitter<'s>> {
+        let by = match &*self.kind {
+            Kind::Whole => By::Whole,
+            Kind::CkRuntime => By::CkRuntime,
+            Kind::Scanner(scanned) => match &scanned.bits {
+                Some(bits) => By::Blocks(Blocks::new(Scan::new(bits, &scanned.scanner, text))),
+                None => By::Characters(&scanned.scanner, LastRun::default()),
+            },
+            Kind::Automaton(automaton) => {
+                By::Matches(Matches::new(Finder::Automaton(automaton), text, budget)?)
+            }
+            Kind::Backtracking(backtracker) => {
+                let finder = Finder::Backtracking(backtracker.search());
+                By::Matches(Matches::new(finder, text, budget)?)
+            }
+        };
+        Ok(Splitter::new(text, by, budget, bounds))
     }
 
-    /// Calls `each` with batches of pre-tokens in order, until it breaks: the offset of the first
-    /// one, and all bounds relative to it. Steps are taken from `budget`.
-    #[inline]
-    pub(crate) fn for_each_batch(
-        &self,
-        text: &[u8],
-        budget: &mut Budget,
-        bounds: &mut Bounds,
-        each: &mut impl FnMut(usize, &[u32]) -> ControlFlow<()>,
-    ) -> Result<()> {
-        if let Kind::Scanner(scanned) = &*self.kind
-            && let Some(bits) = &scanned.bits
-        {
-            return scan_batches(Scan::new(bits, &scanned.scanner, text), bounds, each);
-        }
-        let (mut start, mut end, mut count) = (0, 0, 0);
-        let mut is_too_long = false;
-        self.for_each_span_within(text, budget, &mut |span, _| {
-            if count + 1 == bounds.0.len() || end - start > MAX_BATCH_BYTES {
-                let full = std::mem::take(&mut count);
-                each(std::mem::replace(&mut start, end), &bounds.0[..=full])?;
-            }
-            end += span.len();
-            let relative = u32::try_from(end - start).ok().filter(|&end| end <= MAX_BOUND);
-            let Some(relative) = relative else {
-                (is_too_long, count) = (true, 0);
-                return ControlFlow::Break(());
-            };
-            count += 1;
-            bounds.0[count] = relative;
-            ControlFlow::Continue(())
-        })?;
-        if is_too_long {
-            return Err(too_long());
-        }
-        if count > 0 {
-            let _ = each(start, &bounds.0[..=count]); // the last batch
-        }
-        Ok(())
+    /// Where each pre-token ends, and whether it is a match or lies between matches.
+    pub fn ends(&self, text: &[u8]) -> Result<Vec<(usize, bool)>> {
+        let (mut budget, mut bounds) = (Budget::new(Watch::default()), Bounds::default());
+        self.split(text, &mut budget, &mut bounds)?.ends()
     }
 
-    /// Calls `each` with every pre-token in order, and whether it is a match or lies between
-    /// matches, until it breaks.
-    #[inline]
-    pub fn for_each_span(
-        &self,
-        text: &[u8],
-        each: &mut impl FnMut(&[u8], bool) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.for_each_span_within(text, &mut Budget::new(Watch::default()), each)
-    }
-
-    /// The same for a part of a text whose parts share a budget.
-    #[inline]
-    pub(crate) fn for_each_span_within(
-        &self,
-        text: &[u8],
-        budget: &mut Budget,
-        each: &mut impl FnMut(&[u8], bool) -> ControlFlow<()>,
-    ) -> Result<()> {
-        match &*self.kind {
-            _ if text.is_empty() => Ok(()),
-            Kind::Whole => {
-                let _ = each(text, true);
-                Ok(())
-            }
-            Kind::Scanner(scanned) => {
-                let Some(bits) = &scanned.bits else {
-                    let each = &mut |start: usize, end, is_match| each(&text[start..end], is_match);
-                    scanned.scanner.for_each(text, each);
-                    return Ok(());
-                };
-                let scan = Scan::new(bits, &scanned.scanner, text);
-                scan_batches(scan, &mut Bounds::default(), &mut |base, bounds| {
-                    // Every character is part of a match.
-                    bounds.windows(2).try_for_each(|bounds| {
-                        each(&text[base + bounds[0] as usize..base + bounds[1] as usize], true)
-                    })
-                })
-            }
-            Kind::CkRuntime => {
-                ck_runtime::for_each(text, &mut |start, end, is_match| {
-                    each(&text[start..end], is_match)
-                });
-                Ok(())
-            }
-            Kind::Automaton(automaton) => for_each_by_regex(text, each, |text, each| {
-                budget.add(text.len());
-                for_each_match(text, |position| automaton.find(text, position, budget), each)
-            }),
-            Kind::Backtracking(backtracker) => for_each_by_regex(text, each, |text, each| {
-                budget.add(text.len());
-                let mut search = backtracker.search(text);
-                for_each_match(text, |position| search.find(position, budget), each)
-            }),
+    #[cfg(test)]
+    pub(crate) fn pieces<'t>(&self, text: &'t [u8]) -> Vec<&'t [u8]> {
+        let (mut pieces, mut start) = (Vec::new(), 0);
+        for (end, _) in self.ends(text).unwrap() {
+            pieces.push(&text[start..end]);
+            start = end;
         }
+        pieces
     }
 
     /// The last cut point: an offset at which `text` may be split so that both sides alone have the
@@ -328,13 +239,8 @@ impl Pretokenizer {
         let text = without_open_character(text);
         let mut budget = Budget::new(Watch::default());
         budget.add(text.len());
-        match std::str::from_utf8(text) {
-            Ok(valid) => automaton.certain_end(valid, &mut budget),
-            Err(_) => {
-                let Ok(stand_in) = StandIn::new(text) else { return 0 };
-                stand_in.raw_len(0, automaton.certain_end(&stand_in.text, &mut budget))
-            }
-        }
+        let Ok(stand_in) = StandIn::new(text) else { return 0 };
+        stand_in.raw_len(0, automaton.certain_end(&stand_in.text, &mut budget))
     }
 
     fn automaton(&self) -> Option<Arc<Automaton>> {
@@ -345,23 +251,6 @@ impl Pretokenizer {
                 scanned.automaton.get_or_make(make).as_ref().clone()
             }
             Kind::Whole | Kind::CkRuntime | Kind::Backtracking(_) => None,
-        }
-    }
-}
-
-/// Calls `each` with the batches of a scan, until it breaks.
-#[inline]
-fn scan_batches(
-    mut scan: Scan<'_>,
-    bounds: &mut Bounds,
-    each: &mut impl FnMut(usize, &[u32]) -> ControlFlow<()>,
-) -> Result<()> {
-    loop {
-        let start = scan.start();
-        let [_, ends @ ..] = &mut bounds.0;
-        let count = scan.fill(ends).ok_or_else(too_long)?;
-        if count == 0 || each(start, &bounds.0[..=count]).is_break() {
-            return Ok(());
         }
     }
 }
@@ -408,78 +297,16 @@ fn agree(scanner: &Scanner, backtracker: &Backtracker) -> bool {
 }
 
 fn agree_on(text: &str, scanner: &Scanner, backtracker: &Backtracker) -> bool {
-    let (mut search, mut budget) = (backtracker.search(text), Budget::new(Watch::default()));
-    budget.add(text.len());
-    agree_with(text, scanner, |position| search.find(position, &mut budget))
+    agree_with(text, scanner, Finder::Backtracking(backtracker.search()))
 }
 
-fn agree_with(
-    text: &str,
-    scanner: &Scanner,
-    find: impl FnMut(usize) -> Result<Option<(usize, usize)>>,
-) -> bool {
-    let mut spans = Vec::new();
-    scanner.for_each(text.as_bytes(), &mut |_, end, is_match| {
-        spans.push((end, is_match));
-        ControlFlow::Continue(())
-    });
-    let mut expected = Vec::new();
-    let outcome = for_each_match(text, find, &mut |_, end, is_match| {
-        expected.push((end, is_match));
-        ControlFlow::Continue(())
-    });
-    outcome.is_ok() && spans == expected
-}
-
-/// Splits any text with a `search` that needs valid UTF-8.
-fn for_each_by_regex(
-    text: &[u8],
-    each: &mut impl FnMut(&[u8], bool) -> ControlFlow<()>,
-    search: impl FnOnce(&str, &mut dyn FnMut(usize, usize, bool) -> ControlFlow<()>) -> Result<()>,
-) -> Result<()> {
-    match std::str::from_utf8(text) {
-        Ok(valid) => search(valid, &mut |start, end, is_match| each(&text[start..end], is_match)),
-        Err(_) => {
-            let stand_in = StandIn::new(text)?;
-            let mut raw_start = 0;
-            search(&stand_in.text, &mut |start, end, is_match| {
-                let raw_end = raw_start + stand_in.raw_len(start, end);
-                let span = &text[raw_start..raw_end];
-                raw_start = raw_end;
-                each(span, is_match)
-            })
-        }
-    }
-}
-
-/// Calls `each` with every match that `find` gives, and with the text between them.
-fn for_each_match(
-    text: &str,
-    mut find: impl FnMut(usize) -> Result<Option<(usize, usize)>>,
-    each: &mut dyn FnMut(usize, usize, bool) -> ControlFlow<()>,
-) -> Result<()> {
-    let mut position = 0; // where the next search starts
-    let mut unmatched = 0; // where the last match ended
-    while position < text.len() {
-        let Some((start, end)) = find(position)? else { break };
-        if start == end {
-            // An empty match splits nothing.
-            position = end + text[end..].chars().next().map_or(1, char::len_utf8);
-            continue;
-        }
-        if start > unmatched && each(unmatched, start, false).is_break() {
-            return Ok(());
-        }
-        if each(start, end, true).is_break() {
-            return Ok(());
-        }
-        position = end;
-        unmatched = end;
-    }
-    if unmatched < text.len() {
-        let _ = each(unmatched, text.len(), false);
-    }
-    Ok(())
+fn agree_with(text: &str, scanner: &Scanner, finder: Finder<'_>) -> bool {
+    let (mut budget, mut bounds) = (Budget::new(Watch::default()), Bounds::default());
+    let text = text.as_bytes();
+    let Ok(matches) = Matches::new(finder, text, &mut budget) else { return false };
+    let mut ends = |by| Splitter::new(text, by, &mut budget, &mut bounds).ends().ok();
+    let expected = ends(By::Matches(matches));
+    expected.is_some() && expected == ends(By::Characters(scanner, LastRun::default()))
 }
 
 /// A text without the incomplete character at its end, if more text could complete it.
@@ -491,37 +318,6 @@ fn without_open_character(text: &[u8]) -> &[u8] {
     match open {
         Some(at) => &text[..text.len() - (tail.len() - at)],
         None => text,
-    }
-}
-
-/// A text in which every byte that is not UTF-8 is replaced by one character of no class.
-struct StandIn {
-    text: String,
-    /// The offsets of the replacements in `text`, ascending.
-    offsets: Vec<usize>,
-}
-
-impl StandIn {
-    fn new(raw: &[u8]) -> Result<Self> {
-        let (mut text, mut offsets) = (Vec::new(), Vec::new());
-        for chunk in raw.utf8_chunks() {
-            reserve(&mut text, chunk.valid().len() + 3 * STAND_IN.len_utf8())?;
-            text.extend_from_slice(chunk.valid().as_bytes());
-            reserve(&mut offsets, chunk.invalid().len())?;
-            for _ in chunk.invalid() {
-                offsets.push(text.len());
-                text.extend_from_slice(STAND_IN.encode_utf8(&mut [0; 4]).as_bytes());
-            }
-        }
-        // All parts are valid, so the whole is.
-        Ok(Self { text: String::from_utf8(text).unwrap_or_default(), offsets })
-    }
-
-    /// The number of bytes of the original that a range of `text` stands for.
-    fn raw_len(&self, start: usize, end: usize) -> usize {
-        let first = self.offsets.partition_point(|&offset| offset < start);
-        let last = self.offsets.partition_point(|&offset| offset < end);
-        end - start - (last - first) * (STAND_IN.len_utf8() - 1)
     }
 }
 

@@ -29,17 +29,6 @@ pub(super) const OTHERS: [&str; 9] = [
     r"[\s\S]{1,3}+",
 ];
 
-fn pieces(pretokenizer: &Pretokenizer, text: &[u8]) -> Vec<Vec<u8>> {
-    let mut list = Vec::new();
-    pretokenizer
-        .for_each(text, &mut |piece| {
-            list.push(piece.to_vec());
-            ControlFlow::Continue(())
-        })
-        .unwrap();
-    list
-}
-
 #[test]
 fn known_patterns_run_on_scanners_and_have_cuts() {
     for pattern in KNOWN {
@@ -54,7 +43,7 @@ fn known_patterns_run_on_scanners_and_have_cuts() {
 #[test]
 fn a_pattern_that_leaves_text_out_loses_nothing_and_has_no_cuts() {
     let pretokenizer = Pretokenizer::new(Some("[a-z]+")).unwrap();
-    assert_eq!(pieces(&pretokenizer, b"12ab  cd3"), [&b"12"[..], b"ab", b"  ", b"cd", b"3"]);
+    assert_eq!(pretokenizer.pieces(b"12ab  cd3"), [&b"12"[..], b"ab", b"  ", b"cd", b"3"]);
     assert_eq!(pretokenizer.last_cut(b"ab  cd", 6), None);
 }
 
@@ -71,7 +60,7 @@ fn a_million_spaces_are_quick_for_known_patterns() {
     text.push(b'x');
     for pattern in KNOWN {
         let pretokenizer = Pretokenizer::new(Some(pattern)).unwrap();
-        assert_eq!(pieces(&pretokenizer, &text).len(), 2);
+        assert_eq!(pretokenizer.pieces(&text).len(), 2);
     }
 }
 
@@ -79,16 +68,15 @@ fn a_million_spaces_are_quick_for_known_patterns() {
 fn text_that_nothing_matches_is_quick_with_backtracking() {
     let pretokenizer = Pretokenizer::new(Some(r"a(?=b)|c")).unwrap();
     assert_eq!(pretokenizer.engine(), Engine::Backtracking);
-    assert_eq!(pieces(&pretokenizer, &vec![b'z'; 1_000_000]).len(), 1);
+    assert_eq!(pretokenizer.pieces(&vec![b'z'; 1_000_000]).len(), 1);
 }
 
 #[test]
 fn a_pattern_that_reads_runs_again_and_again_is_refused_on_such_text() {
     let pretokenizer = Pretokenizer::new(Some(r"[a-z]+!|[a-z]")).unwrap();
     assert_eq!(pretokenizer.engine(), Engine::Automaton);
-    assert_eq!(pieces(&pretokenizer, b"abc! ab"), [&b"abc!"[..], b" ", b"a", b"b"]);
-    let outcome = pretokenizer.for_each(&vec![b'a'; 1_000_000], &mut |_| ControlFlow::Continue(()));
-    assert!(matches!(outcome, Err(Error::Pattern(_))));
+    assert_eq!(pretokenizer.pieces(b"abc! ab"), [&b"abc!"[..], b" ", b"a", b"b"]);
+    assert!(matches!(pretokenizer.ends(&vec![b'a'; 1_000_000]), Err(Error::Pattern(_))));
 }
 
 #[test]
@@ -119,7 +107,7 @@ fn text_without_ascii_becomes_certain() {
 fn a_byte_that_is_not_utf8_is_a_character_of_no_class() {
     let pretokenizer = Pretokenizer::new(Some(GPT2)).unwrap();
     assert_eq!(
-        pieces(&pretokenizer, b"a\xff\xfe! b\xe2\x82"),
+        pretokenizer.pieces(b"a\xff\xfe! b\xe2\x82"),
         [&b"a"[..], b"\xff\xfe!", b" b", b"\xe2\x82"]
     );
 }
@@ -156,9 +144,9 @@ fn check_cuts(start: &str, junk: &[u8], end: &str) {
                 let seen = &whole[..whole.len().saturating_sub(unseen)];
                 let mut limit = seen.len();
                 while let Some(cut) = pretokenizer.last_cut(seen, limit) {
-                    let mut parts = pieces(pretokenizer, &whole[..cut]);
-                    parts.extend(pieces(pretokenizer, &whole[cut..]));
-                    assert_eq!(parts, pieces(pretokenizer, &whole), "cut at {cut}");
+                    let mut parts = pretokenizer.pieces(&whole[..cut]);
+                    parts.extend(pretokenizer.pieces(&whole[cut..]));
+                    assert_eq!(parts, pretokenizer.pieces(&whole), "cut at {cut}");
                     limit = cut - 1;
                 }
             }
@@ -185,7 +173,7 @@ proptest! {
         }
         PAIRS.with(|pairs| {
             for (chosen, backtracking) in pairs {
-                assert_eq!(pieces(chosen, text.as_bytes()), pieces(backtracking, text.as_bytes()));
+                assert_eq!(chosen.pieces(text.as_bytes()), backtracking.pieces(text.as_bytes()));
             }
         });
     }
@@ -197,8 +185,8 @@ proptest! {
                 KNOWN[..4].iter().map(|p| Pretokenizer::new(Some(p)).unwrap()).collect();
         }
         ALL.with(|all| {
-            assert_eq!(pieces(&all[0], text.as_bytes()), pieces(&all[1], text.as_bytes()));
-            assert_eq!(pieces(&all[2], text.as_bytes()), pieces(&all[3], text.as_bytes()));
+            assert_eq!(all[0].pieces(text.as_bytes()), all[1].pieces(text.as_bytes()));
+            assert_eq!(all[2].pieces(text.as_bytes()), all[3].pieces(text.as_bytes()));
         });
     }
 
@@ -225,9 +213,9 @@ proptest! {
         ALL.with(|all| {
             for pretokenizer in all {
                 let certain = pretokenizer.certain_end(&head);
-                let mut parts = pieces(pretokenizer, &whole[..certain]);
-                parts.extend(pieces(pretokenizer, &whole[certain..]));
-                assert_eq!(parts, pieces(pretokenizer, &whole), "certain up to {certain}");
+                let mut parts = pretokenizer.pieces(&whole[..certain]);
+                parts.extend(pretokenizer.pieces(&whole[certain..]));
+                assert_eq!(parts, pretokenizer.pieces(&whole), "certain up to {certain}");
             }
         });
     }
@@ -240,7 +228,7 @@ proptest! {
         }
         ALL.with(|all| {
             for pretokenizer in all {
-                assert_eq!(pieces(pretokenizer, &bytes).concat(), bytes);
+                assert_eq!(pretokenizer.pieces(&bytes).concat(), bytes);
             }
         });
     }
@@ -256,16 +244,10 @@ fn a_text_that_ends_inside_a_character_is_not_cut_before_it() {
         r"[a-zäü]+|[^a-zäü]+",
     ] {
         let pretokenizer = Pretokenizer::new(Some(pattern)).unwrap();
-        let mut starts = vec![0];
-        pretokenizer
-            .for_each(text.as_bytes(), &mut |pretoken| {
-                starts.push(starts.last().unwrap() + pretoken.len());
-                ControlFlow::Continue(())
-            })
-            .unwrap();
+        let ends = pretokenizer.ends(text.as_bytes()).unwrap();
         for end in 0..=text.len() {
             if let Some(cut) = pretokenizer.last_cut(&text.as_bytes()[..end], end) {
-                assert!(starts.contains(&cut), "{pattern}: {end} {cut}");
+                assert!(ends.contains(&(cut, true)), "{pattern}: {end} {cut}");
             }
         }
     }

@@ -288,16 +288,41 @@ struct Within<'a> {
     ranges: &'a [Range<usize>],
     /// The search in a range, and where that starts.
     search: Option<(Search<'a>, usize)>,
-    /// The next special and the next other match, once computed.
-    special: Option<Option<Match>>,
-    other: Option<Option<Match>>,
+    /// The next special and the next other match.
+    special: Upcoming,
+    other: Upcoming,
+}
+
+/// The next match of a search.
+#[derive(Clone, Copy)]
+enum Upcoming {
+    NotSearched,
+    Searched(Option<Match>),
+}
+
+impl Upcoming {
+    /// Whether to search again, from `from`.
+    fn is_stale(self, from: usize) -> bool {
+        match self {
+            Self::NotSearched => true,
+            Self::Searched(found) => found.is_some_and(|(found, _)| found.start < from),
+        }
+    }
+
+    fn found(self) -> Option<Match> {
+        match self {
+            Self::NotSearched => None,
+            Self::Searched(found) => found,
+        }
+    }
 }
 
 impl<'a> Matches<'a> {
     fn new(round: &'a Round, text: &'a [u8], permission: Permission<'a>) -> Self {
         let (finder, within) = match permission {
             Permission::Within(ranges) => {
-                (&round.ordinary, Some(Within { ranges, search: None, special: None, other: None }))
+                let (special, other) = (Upcoming::NotSearched, Upcoming::NotSearched);
+                (&round.ordinary, Some(Within { ranges, search: None, special, other }))
             }
             _ => (&round.all, None),
         };
@@ -308,18 +333,14 @@ impl<'a> Matches<'a> {
         let Some(within) = &mut self.within else {
             return self.round.all.next(&mut self.search, from);
         };
-        let stale = |known: &Option<Option<Match>>| match known {
-            None => true,
-            Some(found) => found.is_some_and(|(found, _)| found.start < from),
-        };
-        if stale(&within.special) {
-            within.special =
-                Some(within.next_special(&self.round.special, self.text, from, origin));
+        if within.special.is_stale(from) {
+            let found = within.next_special(&self.round.special, self.text, from, origin);
+            within.special = Upcoming::Searched(found);
         }
-        if stale(&within.other) {
-            within.other = Some(self.round.ordinary.next(&mut self.search, from));
+        if within.other.is_stale(from) {
+            within.other = Upcoming::Searched(self.round.ordinary.next(&mut self.search, from));
         }
-        match (within.special?, within.other?) {
+        match (within.special.found(), within.other.found()) {
             (Some(special), Some(other)) => {
                 let key = |(found, _): &Match| (found.start, usize::MAX - found.end);
                 Some(if key(&special) <= key(&other) { special } else { other })

@@ -6,8 +6,6 @@
 //! next such character, so its normal form does not depend on its context (Unicode Standard Annex
 //! 15, section 9.1).
 
-use std::ops::ControlFlow;
-
 use unicode_normalization_alignments::char::canonical_combining_class;
 use unicode_normalization_alignments::{
     IsNormalized, UnicodeNormalization, is_nfc_quick, is_nfd_quick, is_nfkc_quick, is_nfkd_quick,
@@ -15,7 +13,7 @@ use unicode_normalization_alignments::{
 
 use super::{Limits, Rewritten, Writer};
 use crate::error::Result;
-use crate::pretoken::Pretokenizer;
+use crate::pretoken::{Bounds, Pretokenizer};
 use crate::watch::Watch;
 
 /// A Unicode normal form.
@@ -286,21 +284,14 @@ fn replace(
     limits: &mut Limits,
 ) -> Result<Writer> {
     let mut writer = Writer::new(text.len(), with_origins, limits)?;
-    let (mut offset, mut outcome) = (0, Ok(()));
-    let mut watch = limits.budget.watch().clone();
-    pattern.for_each_span_within(text, &mut limits.budget, &mut |piece, is_match| {
-        let written = match is_match {
-            true => writer.put(content.as_bytes(), offset),
-            false => writer.copy(piece, offset),
-        };
-        offset += piece.len();
-        match written.and_then(|()| watch.worked(piece.len())) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                outcome = Err(error);
-                ControlFlow::Break(())
-            }
+    let (mut watch, mut bounds) = (limits.budget.watch().clone(), Bounds::default());
+    let mut split = pattern.split(text, &mut limits.budget, &mut bounds)?;
+    while let Some((span, is_match)) = split.next()? {
+        match is_match {
+            true => writer.put(content.as_bytes(), span.start)?,
+            false => writer.copy(&text[span.clone()], span.start)?,
         }
-    })?;
-    outcome.map(|()| writer)
+        watch.worked(span.len())?;
+    }
+    Ok(writer)
 }

@@ -2,12 +2,12 @@
 //!
 //! Each step processes the pieces of the previous step independently. Empty pieces are dropped.
 
-use std::ops::{ControlFlow, Range};
+use std::ops::Range;
 
 use super::{Limits, Rewritten, Writer};
 use crate::error::Result;
-use crate::pretoken::Pretokenizer;
-use crate::reserve::reserve;
+use crate::pretoken::{Bounds, Pretokenizer};
+use crate::reserve::{push, reserve};
 
 /// What a split does with a match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,22 +136,20 @@ impl Spans {
             text = letters;
         }
         list.clear();
-        let (mut at, mut outcome) = (start, Ok(()));
-        let mut watch = limits.budget.watch().clone();
-        pattern.for_each_span_within(text, &mut limits.budget, &mut |span, is_match| {
+        let mut at = start;
+        let (mut watch, mut bounds) = (limits.budget.watch().clone(), Bounds::default());
+        let mut split = pattern.split(text, &mut limits.budget, &mut bounds)?;
+        while let Some((span, is_match)) = split.next()? {
             let is_start = |byte: &&u8| !(0x80..0xC0).contains(*byte);
-            let bytes = if in_letters { span.iter().filter(is_start).count() } else { span.len() };
-            match reserve(list, 1).and_then(|()| watch.worked(bytes)) {
-                Ok(()) => list.push((at..at + bytes, is_match)),
-                Err(error) => {
-                    outcome = Err(error);
-                    return ControlFlow::Break(());
-                }
-            }
+            let bytes = match in_letters {
+                true => text[span].iter().filter(is_start).count(),
+                false => span.len(),
+            };
+            watch.worked(bytes)?;
+            push(list, (at..at + bytes, is_match))?;
             at += bytes;
-            ControlFlow::Continue(())
-        })?;
-        outcome
+        }
+        Ok(())
     }
 }
 

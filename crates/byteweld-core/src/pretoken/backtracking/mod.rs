@@ -31,7 +31,7 @@ impl Backtracker {
         let program = Program::new(pattern)
             .map_err(|problem| Error::Pattern(format!("pattern {} {problem}", quoted(pattern))))?;
         let backtracker = Self { program, pattern: pattern.to_owned() };
-        let found = backtracker.search("").find(0, &mut Budget::new(Watch::default()))?;
+        let found = backtracker.search().find("", 0, &mut Budget::new(Watch::default()))?;
         if found.is_some() {
             return Err(Error::Pattern(format!(
                 "pattern {} matches the empty text; every alternative must take at least one character",
@@ -41,26 +41,27 @@ impl Backtracker {
         Ok(backtracker)
     }
 
-    /// Starts a search of a text.
-    pub(crate) fn search<'t>(&'t self, text: &'t str) -> Search<'t> {
-        Search { machine: Machine::new(&self.program, text), pattern: &self.pattern }
+    /// Starts a search.
+    pub(crate) fn search(&self) -> Search<'_> {
+        Search { machine: Machine::new(&self.program), pattern: &self.pattern }
     }
 }
 
 /// A search of one text.
-pub(crate) struct Search<'t> {
-    machine: Machine<'t>,
-    pattern: &'t str,
+pub(crate) struct Search<'p> {
+    machine: Machine<'p>,
+    pattern: &'p str,
 }
 
 impl Search<'_> {
     /// The next match at or after `position`.
     pub(crate) fn find(
         &mut self,
+        text: &str,
         position: usize,
         budget: &mut Budget,
     ) -> Result<Option<(usize, usize)>> {
-        let reason = match self.machine.find(position, budget) {
+        let reason = match self.machine.find(text, position, budget) {
             Ok(found) => return Ok(found),
             Err(GaveUp::Failed(error)) => return Err(error),
             Err(GaveUp::TooManySteps) => "takes too many steps on this text",

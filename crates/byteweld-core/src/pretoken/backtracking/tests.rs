@@ -2,13 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use std::ops::ControlFlow;
-
 use proptest::prelude::*;
 
 use super::*;
-use crate::pretoken::Pretokenizer;
 use crate::pretoken::tests::{KNOWN, OTHERS};
+use crate::pretoken::{Bounds, Pretokenizer};
 
 /// All matches that fancy-regex finds; `None` if it gives up or does not compile the pattern.
 fn expected(pattern: &str, text: &str) -> Option<Vec<(usize, usize)>> {
@@ -30,12 +28,12 @@ fn expected(pattern: &str, text: &str) -> Option<Vec<(usize, usize)>> {
 /// All matches that the machine finds; `None` if it does not support the pattern or runs out of steps.
 fn found(pattern: &str, text: &str) -> Option<Vec<(usize, usize)>> {
     let program = Program::new(pattern).ok()?;
-    let mut machine = Machine::new(&program, text);
+    let mut machine = Machine::new(&program);
     let mut budget = Budget::new(Watch::default());
     budget.add(text.len());
     let (mut list, mut position) = (Vec::new(), 0);
     while position <= text.len() {
-        let Some((start, end)) = machine.find(position, &mut budget).ok()? else { break };
+        let Some((start, end)) = machine.find(text, position, &mut budget).ok()? else { break };
         list.push((start, end));
         position = end.max(position);
         if start == end {
@@ -124,12 +122,7 @@ fn a_class_contains_the_characters_of_its_ranges() {
 }
 
 fn outcome(pattern: &str, text: &str) -> Result<usize> {
-    let mut count = 0;
-    Pretokenizer::backtracking(pattern)?.for_each(text.as_bytes(), &mut |_| {
-        count += 1;
-        ControlFlow::Continue(())
-    })?;
-    Ok(count)
+    Ok(Pretokenizer::backtracking(pattern)?.ends(text.as_bytes())?.len())
 }
 
 #[test]
@@ -173,12 +166,9 @@ fn ordinary_patterns_stay_far_below_the_limit() {
 #[test]
 fn all_parts_of_a_text_share_a_budget() {
     let pretokenizer = Pretokenizer::backtracking(r"(?:a+(?!x))+y|.").unwrap();
-    let mut budget = Budget::new(Watch::default());
-    let mut part = || {
-        pretokenizer.for_each_span_within(b"aaaaaaaaaaaaa", &mut budget, &mut |_, _| {
-            ControlFlow::Continue(())
-        })
-    };
+    let (mut budget, mut bounds) = (Budget::new(Watch::default()), Bounds::default());
+    let mut part =
+        || pretokenizer.split(b"aaaaaaaaaaaaa", &mut budget, &mut bounds).unwrap().ends();
     part().unwrap();
     assert!((0..1_000).any(|_| matches!(part(), Err(Error::Pattern(_)))));
 }

@@ -121,6 +121,28 @@ impl Bits {
     }
 }
 
+/// What an apostrophe is.
+enum Apostrophe {
+    /// No contraction.
+    Plain,
+    /// A contraction, and where no pre-token starts because of it.
+    Contraction(Range<usize>),
+    /// What follows it is too unusual for the rules.
+    Uncertain,
+}
+
+/// A pre-token is too long for bounds.
+#[derive(Debug)]
+pub(super) struct TooLong;
+
+/// Why a scan of blocks stopped.
+enum Stop {
+    /// The batch is full, or the text has ended.
+    Done,
+    /// It is uncertain whether a pre-token starts at this offset; all starts before it are written.
+    Uncertain(usize),
+}
+
 /// A text that is being scanned.
 pub(super) struct Scan<'s> {
     bits: &'s Bits,
@@ -155,8 +177,8 @@ impl<'s> Scan<'s> {
     }
 
     /// Writes the ends of the next pre-tokens, relative to [`Scan::start`], and returns how many
-    /// there are: 0 at the end of the text. `None` if one is too long for bounds.
-    pub(super) fn fill(&mut self, ends: &mut [u32; MAX_ENDS]) -> Option<usize> {
+    /// there are: 0 at the end of the text.
+    pub(super) fn fill(&mut self, ends: &mut [u32; MAX_ENDS]) -> Result<usize, TooLong> {
         cpu::run(Fill { scan: self, ends })
     }
 }
@@ -167,10 +189,10 @@ struct Fill<'f, 's> {
 }
 
 impl<T: Simd> Work<T> for Fill<'_, '_> {
-    type Output = Option<usize>;
+    type Output = Result<usize, TooLong>;
 
     #[inline(always)]
-    fn run(self, tier: T) -> Option<usize> {
+    fn run(self, tier: T) -> Self::Output {
         let Self { scan, ends } = self;
         let mut fill = Filling { start: scan.end, ends, count: 0 };
         // Compiled separately for the most usual shapes, so that the conditions on them disappear.
@@ -181,7 +203,7 @@ impl<T: Simd> Work<T> for Fill<'_, '_> {
             Shape::TEKKEN => scan.fill_with(tier, Shape::TEKKEN, &mut fill),
             shape => scan.fill_with(tier, shape, &mut fill),
         }?;
-        Some(fill.count)
+        Ok(fill.count)
     }
 }
 
@@ -194,12 +216,11 @@ struct Filling<'f> {
 }
 
 impl Filling<'_> {
-    /// `None` if the end is too far away.
-    fn push(&mut self, end: usize) -> Option<()> {
-        let end = u32::try_from(end - self.start).ok().filter(|&end| end <= MAX_BOUND)?;
-        *self.ends.get_mut(self.count)? = end;
+    fn push(&mut self, end: usize) -> Result<(), TooLong> {
+        let end = u32::try_from(end - self.start).ok().filter(|&end| end <= MAX_BOUND);
+        *self.ends.get_mut(self.count).ok_or(TooLong)? = end.ok_or(TooLong)?;
         self.count += 1;
-        Some(())
+        Ok(())
     }
 
     /// The last end.
@@ -214,17 +235,22 @@ impl Filling<'_> {
 
 impl Scan<'_> {
     #[inline(always)]
-    fn fill_with(&mut self, tier: impl Simd, shape: Shape, fill: &mut Filling<'_>) -> Option<()> {
+    fn fill_with(
+        &mut self,
+        tier: impl Simd,
+        shape: Shape,
+        fill: &mut Filling<'_>,
+    ) -> Result<(), TooLong> {
         while !self.is_full(fill) {
             if self.blocks.is_none() && self.text.len() - self.end < MIN_BYTES {
                 self.scan_one(fill)?;
-            } else if let Some(uncertain) = self.scan_blocks(tier, shape, fill)? {
-                while self.end <= uncertain {
+            } else if let Stop::Uncertain(offset) = self.scan_blocks(tier, shape, fill)? {
+                while self.end <= offset {
                     self.scan_one(fill)?;
                 }
             }
         }
-        Some(())
+        Ok(())
     }
 
     /// Whether the batch is full, or the text has ended.
@@ -239,20 +265,19 @@ impl Scan<'_> {
 
     /// Takes one pre-token from the scanner.
     #[inline(never)]
-    fn scan_one(&mut self, fill: &mut Filling<'_>) -> Option<()> {
+    fn scan_one(&mut self, fill: &mut Filling<'_>) -> Result<(), TooLong> {
         self.end = self.scanner.next(self.text, self.end, &mut self.last_run).0;
         fill.push(self.end)
     }
 
-    /// Writes the starts in blocks, until the batch is full. If a start is uncertain, returns its
-    /// offset; the starts before it are written. `None` if a pre-token is too long.
+    /// Writes the starts in blocks, until the batch is full or a start is uncertain.
     #[inline(always)]
     fn scan_blocks(
         &mut self,
         tier: impl Simd,
         shape: Shape,
         fill: &mut Filling<'_>,
-    ) -> Option<Option<usize>> {
+    ) -> Result<Stop, TooLong> {
         let Self { bits, scanner, text, .. } = *self;
         let tables = (&bits.kinds, scanner.classes());
         let classify =
@@ -267,7 +292,8 @@ impl Scan<'_> {
             });
         loop {
             cpu::prefetch(text, offset + PREFETCHED);
-            let base = u32::try_from(offset - fill.start).ok().filter(|&base| base <= MAX_BASE)?;
+            let base = u32::try_from(offset - fill.start).ok().filter(|&base| base <= MAX_BASE);
+            let base = base.ok_or(TooLong)?;
             let ahead = Ahead {
                 next: &next,
                 is_end: text.len() <= offset + 2 * BLOCK,
@@ -287,10 +313,10 @@ impl Scan<'_> {
             while apostrophes != 0 {
                 let at = apostrophes.trailing_zeros();
                 apostrophes &= apostrophes - 1;
-                match self.contraction(shape, offset + at as usize) {
-                    None => {}
-                    Some(None) => uncertain |= 1 << at,
-                    Some(Some(inside)) => {
+                match self.apostrophe(shape, offset + at as usize) {
+                    Apostrophe::Plain => {}
+                    Apostrophe::Uncertain => uncertain |= 1 << at,
+                    Apostrophe::Contraction(inside) => {
                         let shift = |range: Range<usize>| {
                             let bits = ((1u128 << range.len()) - 1) << (range.start - offset);
                             (bits as u64, (bits >> BLOCK) as u64)
@@ -319,45 +345,44 @@ impl Scan<'_> {
             }
             if uncertain != 0 {
                 self.end = fill.last();
-                return Some(Some(offset + uncertain.trailing_zeros() as usize));
+                return Ok(Stop::Uncertain(offset + uncertain.trailing_zeros() as usize));
             }
             offset += BLOCK;
             if offset >= text.len() {
                 self.end = text.len();
                 fill.push(self.end)?;
-                return Some(None);
+                return Ok(Stop::Done);
             }
             block = next;
             next = classify(offset + BLOCK, block.spill);
             if fill.count >= BATCH || offset - fill.start >= BATCH_BYTES && fill.count > 0 {
                 self.end = fill.last();
                 self.blocks = Some(Progress { offset, block, next, carry, pending });
-                return Some(None);
+                return Ok(Stop::Done);
             }
         }
     }
 
-    /// The bytes at which no pre-token starts because of a contraction at an apostrophe, if there is
-    /// one; `Some(None)` if what follows it is too unusual for the rules.
+    /// What the apostrophe at `at` is.
     #[inline(always)]
-    fn contraction(&self, shape: Shape, at: usize) -> Option<Option<Range<usize>>> {
-        let end = match self.bits.contractions[usize::from(*self.text.get(at + 1)?)] {
-            Contraction::No => return None,
+    fn apostrophe(&self, shape: Shape, at: usize) -> Apostrophe {
+        let Some(&second) = self.text.get(at + 1) else { return Apostrophe::Plain };
+        let end = match self.bits.contractions[usize::from(second)] {
+            Contraction::No => return Apostrophe::Plain,
             Contraction::Yes => at + 2,
             Contraction::Perhaps => self.scanner.contraction_end(self.text, at),
         };
         if end == at {
-            return None;
+            return Apostrophe::Plain;
         }
         if shape.contractions == Contractions::First {
-            return Some(Some(at + 1..end));
+            return Apostrophe::Contraction(at + 1..end);
         }
         // As a suffix, it ends the word before it. A letter after it starts another word, of which
         // the rules know nothing; and the apostrophe of another contraction would not be one.
-        let is_followed = self
-            .text
-            .get(end)
-            .is_some_and(|&byte| byte == b'\'' || byte >= 0x80 || byte.is_ascii_alphabetic());
-        Some((!is_followed).then_some(at..end))
+        match self.text.get(end) {
+            Some(b'\'' | b'a'..=b'z' | b'A'..=b'Z' | 0x80..) => Apostrophe::Uncertain,
+            _ => Apostrophe::Contraction(at..end),
+        }
     }
 }

@@ -13,17 +13,14 @@ fn expected(text: &[u8]) -> Vec<Vec<u8>> {
             Pretokenizer::backtracking(SOURCE.strip_prefix("(?-u)").unwrap()).unwrap();
     }
     let letters: String = text.iter().map(|&byte| char::from(byte)).collect();
-    let mut list = Vec::new();
-    BY_CHARACTERS.with(|pretokenizer| {
-        pretokenizer
-            .for_each_span(letters.as_bytes(), &mut |span, is_match| {
-                assert!(is_match, "the pattern matches every byte");
-                let span = str::from_utf8(span).unwrap();
-                list.push(span.chars().map(|letter| u8::try_from(letter).unwrap()).collect());
-                ControlFlow::Continue(())
-            })
-            .unwrap();
-    });
+    let (mut list, mut start) = (Vec::new(), 0);
+    for (end, is_match) in BY_CHARACTERS.with(|p| p.ends(letters.as_bytes()).unwrap()) {
+        assert!(is_match, "the pattern matches every byte");
+        list.push(
+            letters[start..end].chars().map(|letter| u8::try_from(letter).unwrap()).collect(),
+        );
+        start = end;
+    }
     list
 }
 
@@ -31,14 +28,8 @@ fn pretokenizer() -> Pretokenizer {
     Pretokenizer::new(Some(SOURCE)).unwrap()
 }
 
-fn found(text: &[u8]) -> Vec<Vec<u8>> {
-    let mut list = Vec::new();
-    let outcome = pretokenizer().for_each(text, &mut |piece| {
-        list.push(piece.to_vec());
-        ControlFlow::Continue(())
-    });
-    outcome.unwrap();
-    list
+fn found(text: &[u8]) -> Vec<&[u8]> {
+    pretokenizer().pieces(text)
 }
 
 #[test]

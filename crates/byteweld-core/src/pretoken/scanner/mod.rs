@@ -10,8 +10,6 @@ mod lanes;
 mod matcher;
 mod plan;
 
-use std::ops::ControlFlow;
-
 use super::characters::Classes;
 use super::patterns::Spec;
 use super::patterns::spec::Step;
@@ -55,25 +53,6 @@ impl Scanner {
     /// The classes of the spec.
     pub(super) fn classes(&self) -> &Classes {
         &self.classes
-    }
-
-    /// Calls `each` with the range of every pre-token in order, and whether it is a match, until it
-    /// breaks.
-    #[inline]
-    pub(super) fn for_each(
-        &self,
-        text: &[u8],
-        each: &mut impl FnMut(usize, usize, bool) -> ControlFlow<()>,
-    ) {
-        let mut last_run = LastRun::default();
-        let mut at = 0;
-        while at < text.len() {
-            let (end, is_match) = self.next(text, at, &mut last_run);
-            if each(at, end, is_match).is_break() {
-                return;
-            }
-            at = end;
-        }
     }
 
     /// The end of the pre-token that starts at `at`, and whether it is a match.
