@@ -168,17 +168,6 @@ def test_a_size_below_the_letters_that_occur_is_rejected_with_the_minimum():
         byteweld.train(iter(["ab ab"]), vocab_size=4, **options)
 
 
-def test_a_cut_of_an_open_alphabet_is_a_training_of_that_size(data):
-    document = (data / "prose.txt").read_text("utf-8")
-    options = {"recipe": "huggingface", "initial_alphabet": []}
-    tok = byteweld.train(iter([document]), vocab_size=400, **options)
-    for size in (tok.training.recipe.minimum_size, 200, 399, 400):
-        assert (
-            tok.cut(size).vocab
-            == byteweld.train(iter([document]), vocab_size=size, **options).vocab
-        )
-
-
 def test_an_initial_alphabet_is_a_list_of_byte_letters_for_this_recipe_only():
     recipe = byteweld.RECIPES["huggingface"]
     assert recipe.replace(initial_alphabet=LETTERS) == recipe
@@ -210,12 +199,6 @@ def test_huggingface_feeds_files_line_by_line(tmp_path, data):
     # Whole items may contain "\n\n", which no line does.
     by_items = check_huggingface(contents, 700)
     assert by_items.vocab.merges != by_lines.vocab.merges
-
-
-def test_huggingface_stops_early_where_tokenizers_does():
-    for min_frequency in (0, 2, 3, 4):
-        tok = check_huggingface(["ab ab ab cd cd e"], 1000, min_frequency=min_frequency)
-        assert tok.training.stop in ("no pairs", "min frequency")
 
 
 # ---------------------------------------------------------------------- rustbpe

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
 import random
 import subprocess
@@ -21,13 +19,11 @@ import byteweld
 from byteweld import Counts, Tokenizer
 
 END = "<|endoftext|>"
-DOUBLE = END * 2
 PATTERN = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
 BYTES = {byte: bytes([byte]) for byte in range(256)}
 
 SHARED = Path(__file__).parents[3] / "shared" / "data"
 COURSE = SHARED / "corpora" / "cs336_fixtures"
-R50K = SHARED / "vocabs" / "tiktoken" / "r50k_base.tiktoken.gz"
 needs_course = pytest.mark.skipif(not COURSE.is_dir(), reason=f"the course's files: no {COURSE}")
 
 
@@ -340,65 +336,6 @@ def test_merges_and_vocabulary_of_the_course_are_learned_exactly():
     tokens = {text.encode() if text == END else from_letters(text) for text in vocab}
     assert sorted(tok.vocab.tokens) == sorted(vocab.values()) == list(range(500))
     assert set(tok.vocab.tokens.values()) == tokens
-
-
-@pytest.fixture(scope="module")
-def r50k() -> tuple[Tokenizer, Any]:
-    """GPT-2's vocabulary in byteweld, and in tiktoken itself."""
-    if not R50K.is_file():
-        pytest.skip(f"GPT-2's ranks: no {R50K}")
-    tiktoken = pytest.importorskip("tiktoken")
-    with gzip.open(R50K, "rt", encoding="ascii") as file:
-        pairs = [line.split() for line in file]
-    ranks = {base64.b64decode(token): int(rank) for token, rank in pairs}
-    specials = {END: 50256}
-    theirs = tiktoken.Encoding(
-        "r50k", pat_str=PATTERN, mergeable_ranks=ranks, special_tokens=specials
-    )
-    return Tokenizer.from_ranks(ranks, pattern=PATTERN, special_tokens=specials), theirs
-
-
-@needs_course
-@pytest.mark.parametrize("name", ["tinystories_sample.txt", "address.txt", "german.txt"])
-def test_a_stream_of_lines_has_the_ids_of_tiktoken_on_the_whole(r50k, name):
-    ours, theirs = r50k
-    text = (COURSE / name).read_text("utf-8")
-    expected = theirs.encode(text, allowed_special={END})
-    assert ours.encode(text, allowed_special={END}) == expected
-    with (COURSE / name).open(encoding="utf-8", newline="") as lines:
-        assert list(ours.encode_iterable(lines, allowed_special={END})) == expected
-    assert ours.decode(expected) == text
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "s",
-        "🙃",
-        "Hello, how are you?",
-        "Héllò hôw are ü? 🙃",
-        f"Héllò hôw {DOUBLE} are ü? 🙃{END}",
-        f"{END}\n\nHello, how\n\n\n",
-    ],
-)
-def test_the_texts_of_the_course_have_the_ids_of_tiktoken(r50k, text):
-    ours, theirs = r50k
-    ids = ours.encode(text, allowed_special="all")
-    assert ids == theirs.encode(text, allowed_special="all")
-    assert ours.decode(ids) == text
-
-
-@needs_course
-def test_a_merge_list_of_gpt2_is_gpt2(r50k):
-    ours, theirs = r50k
-    vocab = dict(ours.vocab.tokens)
-    again = Tokenizer.from_merges(vocab, ours.vocab.merges, special_tokens=[END, DOUBLE])
-    assert again.vocab.special_tokens[END] == 50256
-    text = (COURSE / "tinystories_sample.txt").read_text("utf-8")
-    assert again.encode_ordinary(text) == theirs.encode_ordinary(text)
-    doubled = again.encode(f"a{DOUBLE}{END}", allowed_special="all")
-    assert doubled == [64, again.vocab.special_tokens[DOUBLE], 50256]
 
 
 def test_the_longest_tokens_of_a_story_keep_their_leading_space():

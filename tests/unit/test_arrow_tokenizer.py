@@ -6,7 +6,6 @@ import io
 import pickle
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -84,29 +83,6 @@ def test_ids_are_those_of_encode(data, documents):
     batches = list(tokenize(iter(table.to_batches())))
     assert [ids for batch in batches for ids in batch["input_ids"].to_pylist()] == expected
     assert all(batch.schema == found.schema for batch in batches)
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_every_layout(name):
-    assert ids_of(as_layout(TEXTS, LAYOUTS[name])) == encoded(TEXTS)
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_a_column_without_nulls(name):
-    documents = [text for text in TEXTS if text is not None]
-    assert ids_of(as_layout(documents, LAYOUTS[name])) == encoded(documents)
-
-
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_slices(name):
-    column = as_layout(TEXTS * 3, LAYOUTS[name])
-    for start, length in [(0, 1), (1, 2), (2, 1), (7, 9), (23, 1), (24, 0)]:
-        assert ids_of(column.slice(start, length)) == encoded((TEXTS * 3)[start : start + length])
-
-
-def test_the_hard_strings(nasty_texts):
-    documents = [text for text in nasty_texts if not any("\ud800" <= c <= "\udfff" for c in text)]
-    assert ids_of(documents) == encoded(documents)
 
 
 def test_nulls_inside_a_dictionary():
@@ -506,12 +482,6 @@ def test_pickling_keeps_every_option_and_does_not_depend_on_use():
     assert len(pickled) < len(pickle.dumps(TOK)) + 500
 
 
-def test_errors_can_be_pickled():
-    with pytest.raises(CorpusError) as raised:
-        ids_of(as_string([b"\xff"]))
-    assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
-
-
 def test_another_process_gives_the_same(tmp_path):
     table = pa.table({"text": TEXTS})
     sink = io.BytesIO()
@@ -540,11 +510,3 @@ def test_without_pyarrow(monkeypatch):
         tokenize(None)
     with pytest.raises(ImportError, match=r"pip install 'byteweld\[arrow\]'"):
         tokenize.output_schema(None)
-
-
-def test_real_vocabularies(shared, data: Path):
-    documents = (data / "many.txt").read_text("utf-8").splitlines()
-    for name in ("tiktoken/o200k_base.tiktoken.gz", "hf/v_added_flags.tokenizer.json.gz"):
-        tok = byteweld.load(shared / "vocabs" / name)
-        found = ArrowTokenizer(tok)(pa.table({"text": documents}))
-        assert found["input_ids"].to_pylist() == encoded(documents, tok)

@@ -128,15 +128,6 @@ def test_a_folder_without_matching_files_is_an_error_that_lists_the_extensions(t
         open_corpus([])
 
 
-def test_a_file_that_vanishes_is_a_file_not_found_error(folder):
-    corpus = open_corpus(folder / "a.txt")
-    (folder / "a.txt").unlink()
-    with pytest.raises(FileNotFoundError, match=r"a\.txt"):
-        list(corpus.documents())
-    with pytest.raises(FileNotFoundError, match=r"a\.txt"):
-        byteweld.count(corpus)
-
-
 @pytest.mark.parametrize("source", [5, None, [5]])
 def test_a_path_of_another_type_is_a_type_error(source):
     with pytest.raises(TypeError):
@@ -190,20 +181,17 @@ def test_a_separator_across_the_edge_of_a_block_is_found(tmp_path):
             assert [len(d) for d in documents(path, separator=separator)] == [len(first), 1]
 
 
-def test_special_tokens_across_the_edge_of_a_block_are_boundaries(tmp_path):
-    special = "<|endoftext|>"
-    for power in (12, 16, 18, 20, 22):
-        for shift in (-14, -13, -12, -7, -1, 0, 1):
-            path = write(
-                tmp_path, b"a " * (2 ** (power - 1)) + b"x" * (shift % 16) + special.encode() + b"b"
-            )
-            counts = byteweld.count(path, recipe="from-scratch", special_tokens=[special])
-            assert counts[b"b"] == 1 and not any(b"<" in pretoken for pretoken in counts)
-
-
-def test_an_empty_separator_is_a_value_error(tmp_path):
-    with pytest.raises(ValueError, match="separator"):
-        documents(write(tmp_path, b"ab"), separator="")
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ({"separator": ""}, "separator"),
+        ({"on_error": "ignore"}, "expected 'fail', 'skip', 'replace'"),
+        ({"unit": "paragraph"}, "line"),
+    ],
+)
+def test_a_wrong_option_is_a_value_error(tmp_path, option, words):
+    with pytest.raises(ValueError, match=words):
+        documents(write(tmp_path, b"ab"), **option)
 
 
 def test_empty_files_give_an_empty_corpus(tmp_path):
@@ -275,23 +263,6 @@ def test_a_null_and_another_value_are_named(tmp_path):
         path = write(tmp_path, f'{{"text": {value}}}\n'.encode(), "x.jsonl")
         with pytest.raises(CorpusError, match=f'the field "text" {found}; expected a string'):
             documents(path)
-
-
-def test_a_missing_field_is_named(tmp_path):
-    path = write(tmp_path, b'{"body": "x"}\n', "x.jsonl")
-    with pytest.raises(CorpusError, match="text") as caught:
-        documents(path)
-    assert caught.value.path is None or str(path) in str(caught.value)
-
-
-def test_an_unknown_on_error_is_a_value_error(tmp_path):
-    with pytest.raises(ValueError, match="expected 'fail', 'skip', 'replace'"):
-        documents(write(tmp_path, b"ab"), on_error="ignore")
-
-
-def test_an_unknown_unit_is_a_value_error(tmp_path):
-    with pytest.raises(ValueError, match="line"):
-        documents(write(tmp_path, b"ab"), unit="paragraph")
 
 
 def test_text_that_is_not_utf8_is_kept_skipped_or_replaced(tmp_path):

@@ -88,12 +88,6 @@ def test_a_size_below_that_of_the_start_is_refused(start):
     assert extend(start).cut(270) == start
 
 
-def test_extending_bpetite_does_not_count_the_special_token():
-    small = byteweld.train(iter(OLD), vocab_size=260, recipe="bpetite")
-    assert len(small) == 261
-    assert len(extend(small, 265)) == 266
-
-
 @pytest.mark.parametrize("wrong", ["tokenizer.json", 5, b"x"])
 def test_the_start_must_be_a_tokenizer(wrong):
     with pytest.raises(TypeError, match=r"start is .*; it must be a Tokenizer"):
@@ -174,10 +168,3 @@ def test_a_format_holds_an_extended_tokenizer_or_says_why_not(start, tmp_path, f
         assert len(str(error)) > 30
         return
     assert byteweld.load(path, format=format).vocab == longer.vocab
-
-
-def test_an_extended_tokenizer_can_be_extended(start):
-    once = extend(start)
-    twice = extend(once, 290, documents=OLD)
-    assert twice.vocab.merge_ids[: len(once.vocab.merge_ids)] == once.vocab.merge_ids
-    assert twice.training.start.tokens == 280
