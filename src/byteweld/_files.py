@@ -186,4 +186,4 @@ def check_parent(target: Path) -> None:
 
 def exists(target: Path) -> FileExistsError:
     """Return the error for a file that may not be replaced."""
-    return FileExistsError(f"{target} exists; pass overwrite=True (--force) to replace it")
+    return FileExistsError(f"{target} exists; pass overwrite=True to replace it")

@@ -145,11 +145,7 @@ def check_training(
     resident = resident_bytes()
     needed = resident + training_bytes(distinct, distinct_bytes, new_ids, step_by_step=step_by_step)
     if needed > budget:
-        less = (
-            "show fewer merges"
-            if step_by_step
-            else "leave out rare pre-tokens (prune=2, --prune 2)"
-        )
+        less = "show fewer merges" if step_by_step else "leave out rare pre-tokens (prune=2)"
         raise BudgetError(
             f"training {new_ids} new tokens on {distinct} distinct pre-tokens of {distinct_bytes} "
             f"bytes may need {amount(needed)}, including {amount(resident)} that the process "

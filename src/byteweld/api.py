@@ -12,7 +12,7 @@ from byteweld.corpus import Corpus, ReadingOptions
 from byteweld.counts import Counts, Memory
 from byteweld.jobs import Runner, open_runner
 from byteweld.recipes import Recipe, find_recipe
-from byteweld.sources import Document, Path_, Source, Sources, open_sources
+from byteweld.sources import Counted, Document, Path_, Source, Sources, open_sources
 from byteweld.tokenizer import Specials, Tokenizer
 from byteweld.training.extend import fit_recipe
 from byteweld.training.report import TrainingEvent
@@ -42,6 +42,7 @@ def train(
     memory: Memory | None = None,
     runner: str | Runner = "local",
     progress: Callable[[TrainingEvent], object] | None = None,
+    on_counted: Callable[[Counted], object] | None = None,
     **options: Any,
 ) -> Tokenizer:
     """Train a tokenizer.
@@ -73,6 +74,8 @@ def train(
             not depend on it.
         progress: called with TrainingEvents: count (bytes read), start, merge (every 100),
             complete.
+        on_counted: called with `byteweld.sources.Counted`, the counts and what they were made from,
+            before merges are learned.
         **options: how files are read (`ext`, `lines`, `separator`, `field`, `json_lines`,
             `on_error`; see `byteweld.corpus.Reading`), and fields of the recipe to change, such as
             `special_tokens`, `pattern`, `min_frequency`, `tie_break`, `max_token_bytes`.
@@ -120,6 +123,7 @@ def train(
             memory=memory,
             runner=running,
             progress=progress,
+            on_counted=on_counted,
         )
     return Tokenizer._trained(result.vocab, result.training)
 

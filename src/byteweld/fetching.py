@@ -143,7 +143,7 @@ def is_fetched(name: str) -> bool:
 
 def _other(target: Path, why: str) -> NoReturn:
     raise FileExistsError(
-        f"{target} is damaged or another file ({why}); pass overwrite=True (--force) to replace it"
+        f"{target} is damaged or another file ({why}); pass overwrite=True to replace it"
     )
 
 

@@ -59,7 +59,7 @@ class Recipe:
         tie_break: which of the pairs with the highest count merges first: the one with the
             "smallest-ids", the "greatest-bytes" or the "smallest-bytes".
         min_frequency: stop when the most frequent pair occurs less often than this.
-        max_token_bytes: learn no token longer than this; None for no limit. As in Hugging Face's
+        max_token_bytes: learn no token longer than this, unless it is None. As in Hugging Face's
             trainer, the limit of `huggingface` is exclusive.
         roles: pairs of a role (bos, eos, pad, unk) and its special token.
         size_counts_specials: whether `vocab_size` includes special tokens.

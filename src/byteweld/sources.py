@@ -28,7 +28,6 @@ from byteweld.recipes import Recipe
 
 Path_ = str | os.PathLike[str]
 Document = str | bytes
-Source = Path_ | Sequence[Path_] | Iterable[Document] | ArrowTable | Counts | Corpus
 
 
 class Counted(NamedTuple):
@@ -39,6 +38,7 @@ class Counted(NamedTuple):
     file_bytes: int | None
     tables: int  # saved counts that were added
     seconds: float
+    is_resumed: bool = False  # from a checkpoint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,6 +143,9 @@ class Sources:
             yield "documents", map(utf8, self.documents)
 
 
+Source = Path_ | Sequence[Path_] | Iterable[Document] | ArrowTable | Counts | Corpus | Sources
+
+
 def open_sources(
     source: Source | None,
     *,
@@ -155,7 +158,7 @@ def open_sources(
 
     Args:
         source: a path, folder, glob or URL, or a list of them; saved counts; a Corpus; an object
-            with `__arrow_c_stream__`; or an iterator of documents.
+            with `__arrow_c_stream__`; an iterator of documents; or Sources, which are open.
         documents: strings or bytes, one per document.
         recipe: sets the default extensions and unit.
         options: how files are read.
@@ -166,6 +169,8 @@ def open_sources(
         raise TypeError(
             "documents is a single string; expected a list or another iterable of documents"
         )
+    if isinstance(source, Sources):
+        return source
     if source is None:
         if documents is None:
             raise TypeError("pass a source (paths, folders, globs), or documents=[...]")
@@ -264,7 +269,7 @@ def _load(table: Counts | Path, recipe: Recipe, memory: Memory | None) -> Counts
     if is_known and counts.boundaries != tuple(sorted(set(recipe.boundaries))):
         raise ValueError(
             f"the counts were split at the special tokens {counts.boundaries}, but the recipe has "
-            f"{recipe.boundaries}; count again with the same special_tokens"
+            f"{recipe.boundaries}; count again with the same special_tokens="
         )
     return counts
 

@@ -1189,7 +1189,7 @@ class Tokenizer:
         token_id = self._vocab.roles.get(role)
         if token_id is None:
             raise UnsupportedError(
-                f"the vocabulary has no {role} token, so add_{role} cannot add it"
+                f"the vocabulary has no {role} token, so add_{role}=True cannot add it"
             )
         return token_id
 

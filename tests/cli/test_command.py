@@ -3,46 +3,70 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 import pytest
 
-from byteweld.cli._command import Argument, Command, Option
+from byteweld.cli._command import Command, Fields
 from byteweld.cli._errors import UsageError
-
-First = Annotated[str, Argument(metavar="FIRST", help="The first.")]
-Rest = Annotated[list[str], Argument(metavar="REST...", help="The rest.")]
-Path = Annotated[str, Option("--path", "-p", metavar="PATH", help="A path.")]
-Names = Annotated[list[str] | None, Option("--name", metavar="NAME", help="A name.")]
-Flag = Annotated[bool, Option("--flag", help="A flag.")]
-Number = Annotated[int | None, Option("--number", metavar="N", read=int, help="A number.")]
-Maybe = Annotated[str | None, Option("--maybe", metavar="[N]", bare="all", help="All, or N.")]
-Kind = Annotated[str, Option("--kind", choices=("one", "two"), metavar="K", help="A kind.")]
-Replaceable = Annotated[list[str] | None, Argument(metavar="FOLDER...", help="X.", unless="path")]
-Old = Annotated[bool, Option("--old", help="An older spelling.", is_hidden=True)]
 
 
 class Bundle(NamedTuple):
-    kind: Kind = "one"
-    old: Old = False
+    """A bundle.
+
+    Bundled:
+        kind (K): A kind: {kinds}.
+    """
+
+    kind: Literal["one", "two"] = "one"
+    old: bool = False
+
+
+class Given(TypedDict, total=False):
+    """Keyword arguments.
+
+    Attributes:
+        size: how many.
+        other: not an option.
+    """
+
+    size: Annotated[int, 1]
+    other: str
 
 
 def run(
-    first: First,
-    rest: Rest,
-    path: Path = "here",
-    names: Names = None,
-    flag: Flag = False,
-    number: Number = None,
-    maybe: Maybe = None,
-    bundle: Bundle = Bundle(),  # noqa: B008 (immutable)
+    first: str,
+    rest: list[str],
+    *,
+    path: str = "here",
+    name: list[str] | None = None,
+    flag: bool = False,
+    number: int | None = None,
+    share: float = 0.5,
+    maybe: str | None = None,
+    bundle: Bundle,
+    given: Annotated[dict[str, Any], Fields(Given, "Given", ("size",))],
 ) -> None:
-    """Do it."""
+    """Do it.
+
+    Args:
+        first: The first.
+        rest (REST...): The rest.
+        path (-p PATH): A path.
+        name (NAME): A name.
+        flag: A flag.
+        number: A number,
+            of something.
+        share (F): a share.
+        maybe ([N]): All, or N.
+    """
 
 
 @pytest.fixture
 def command():
-    return Command("verb", SimpleNamespace(run=run, EXAMPLES="byteweld verb"))
+    return Command(
+        "verb", SimpleNamespace(run=run, EXAMPLES="byteweld verb", WORDS={"kinds": "one, two"})
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,16 +80,19 @@ def command():
         (["-px"], {"path": "x"}),
         (["--path", "-x"], {"path": "-x"}),
         (["--path", "x", "-p", "y"], {"path": "y"}),
-        (["--name", "x", "--name=y"], {"names": ["x", "y"]}),
+        (["--name", "x", "--name=y"], {"name": ["x", "y"]}),
         (["--flag"], {"flag": True}),
         (["--number", "12"], {"number": 12}),
-        (["--maybe", "--flag"], {"maybe": "all", "flag": True}),
+        (["--maybe", "--flag"], {"maybe": "", "flag": True}),
+        (["--share", "1"], {"share": 1.0}),
+        (["--size", "2"], {"given": {"size": 2}}),
+        (["--kind", "two", "--old"], {"bundle": Bundle("two", True)}),
         (["--maybe", "12"], {"maybe": "12"}),
         (["--maybe=x"], {"maybe": "x"}),
     ],
 )
 def test_options_are_read_wherever_they_are(command, arguments, expected):
-    positional = {"first": "a", "rest": ["b", "-"]}
+    positional = {"first": "a", "rest": ["b", "-"], "bundle": Bundle(), "given": {}}
     assert command.parse([*arguments, "--", "a", "b", "-"]) == positional | expected
     assert command.parse(["a", "b", "-", *arguments]) == positional | expected
     if not arguments or arguments[-1] != "--maybe":
@@ -76,12 +103,9 @@ def test_after_two_dashes_everything_is_positional(command):
     assert command.parse(["a", "--", "--flag", "--", "-h"]) == {
         "first": "a",
         "rest": ["--flag", "--", "-h"],
+        "bundle": Bundle(),
+        "given": {},
     }
-
-
-def test_bundled_options_become_one_value(command):
-    values = command.parse(["a", "b", "--kind", "two", "--old"])
-    assert command.bundled(values)["bundle"] == Bundle("two", True)
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"], ["a", "--flag", "-h"]])
@@ -99,6 +123,10 @@ def test_help_needs_no_other_arguments(command, arguments):
         (["a", "b", "--pth", "x"], "verb has no option '--pth'; did you mean '--path'?"),
         (["a", "b", "-x"], "verb has no option '-x'"),
         (["a", "b", "--odl"], "verb has no option '--odl'"),
+        (["--other", "x"], "verb has no option '--other'; did you mean '--path'?"),
+        (["--number", "x"], "--number is 'x'; expected a whole number"),
+        (["--size", "0"], "--size is 0; it must be at least 1"),
+        (["--share", "x"], "--share is 'x'; expected a number"),
         (["--kind", "tow"], "--kind is 'tow'; it must be one of one, two; did you mean 'two'?"),
     ],
 )
@@ -109,7 +137,7 @@ def test_wrong_arguments_are_refused(command, arguments, message):
 
 
 def test_an_extra_argument_is_refused():
-    def single(first: First) -> None:
+    def single(first: str) -> None:
         """Do it."""
 
     command = Command("verb", SimpleNamespace(run=single, EXAMPLES=""))
@@ -128,26 +156,20 @@ def test_the_help_page_shows_what_is_not_hidden(command):
         "  REST...                 The rest.\n"
         "\n"
         "Options:\n"
-        "  -p, --path PATH         A path.\n"
+        "  -p, --path PATH         A path. Default: here.\n"
         "  --name NAME             A name.\n"
         "  --flag                  A flag.\n"
-        "  --number N              A number.\n"
+        "  --number N              A number, of something.\n"
+        "  --share F               A share. Default: 0.5.\n"
         "  --maybe [N]             All, or N.\n"
-        "  --kind K                A kind.\n"
         "  -h, --help              Show this help.\n"
+        "\n"
+        "Bundled:\n"
+        "  --kind K                A kind: one, two. Default: one.\n"
+        "\n"
+        "Given:\n"
+        "  --size N                How many.\n"
         "\n"
         "Examples:\n"
         "  byteweld verb"
     )
-
-
-def test_an_argument_is_required_unless_the_option_that_replaces_it_is_given():
-    def run(folder: Replaceable = None, path: Path = "") -> None:
-        """Do it."""
-
-    command = Command("verb", SimpleNamespace(run=run, EXAMPLES=""))
-    assert command.parse(["--path", "x"]) == {"path": "x"}
-    assert command.parse(["a", "b"]) == {"folder": ["a", "b"]}
-    with pytest.raises(UsageError, match="missing argument FOLDER"):
-        command.parse([])
-    assert "[OPTIONS] FOLDER...\n" in command.help_page(60)

@@ -151,31 +151,6 @@ def test_hostile_documents_and_names_stay_text(run, saved, smaller, tmp_path):
     assert "\u202e" not in run("compare", "tokenizer.json", "smaller.json", name).text
 
 
-def test_special_tokens_in_a_corpus_never_stop_it_unless_told_to(run, saved, smaller, tmp_path):
-    (tmp_path / "s.txt").write_bytes(b"low<|endoftext|>")
-    line = ("compare", "tokenizer.json", "smaller.json", "s.txt")
-    tokens = {
-        flags: json.loads(run(*line, "--json", *flags).out)["total"]["tokens"][0]
-        for flags in [
-            (),
-            ("--special-text", "special"),
-            ("--special-text", "text"),
-            ("--plain",),
-            ("--allowed-special", "all"),
-            ("--allowed-special", "<|endoftext|>"),
-        ]
-    }
-    assert list(tokens.values()) == [2, 2, 14, 14, 2, 2]
-    assert run(*line, "--special-text", "fail").err.startswith(
-        "byteweld: s.txt: text contains the special token '<|endoftext|>'; "
-        "pass --special-text special"
-    )
-    assert run(*line, "--allowed-special", "<|end|>").err == (
-        "byteweld: --allowed-special '<|end|>' is not a special token of this tokenizer; "
-        "it has '<|endoftext|>'; did you mean '<|endoftext|>'?\n"
-    )
-
-
 def test_more_tokenizers_are_compared_and_never_read_as_text(run, saved, smaller, tiny, corpus):
     tiny.cut(260).save("least.json")
     result = run("compare", "least.json", "smaller.json", "tokenizer.json", "texts", "--json")

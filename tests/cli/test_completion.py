@@ -44,7 +44,7 @@ def test_bash_completes_the_options_of_the_verb(complete):
     assert complete("encode", "--sp") == ["--special-text", "--special"]
     assert complete("compare", "a.json", "b.json", "--no") == ["--no-fail", "--no-special"]
     assert "-t" in complete("tokens", "-")
-    assert "--plain" not in complete("tokens", "--")  # an older spelling
+    assert "--corpus-dir" not in complete("train", "--")  # hidden
 
 
 def test_bash_completes_the_values_of_options(complete):

@@ -88,28 +88,32 @@ def test_a_special_token_in_the_text_is_refused_with_the_alternatives(run, saved
     )
 
 
-def test_special_tokens_are_allowed_by_name_or_all(run, saved):
-    line = ("encode", "--text", "low<|endoftext|>")
-    assert run(*line, "--allowed-special", "<|endoftext|>").out == b"258 256\n"
-    assert run(*line, "--allowed-special", "all").out == b"258 256\n"
-    assert run(*line, "--special-text", "special").out == b"258 256\n"
-    assert run(*line, "--special-text", "fail") == run(*line)
-    plain = run(*line, "--special-text", "text")
-    assert run(*line, "--plain") == plain
-    assert run(*line, "--special-text", "text", "--allowed-special", "<|endoftext|>").out == (
-        b"258 256\n"
-    )
-    assert b"256" not in plain.out.split()
-    assert run("decode", stdin=plain.out).out == b"low<|endoftext|>"
-
-
-def test_an_unknown_special_token_is_refused_with_the_nearest(run, saved):
-    assert run("encode", "--text", "low", "--allowed-special", "<|endoftxt|>") == (
-        2,
-        b"",
-        "byteweld: --allowed-special '<|endoftxt|>' is not a special token of this tokenizer; "
-        "it has '<|endoftext|>'; did you mean '<|endoftext|>'?\n",
-    )
+@pytest.mark.parametrize(
+    ("line", "default"),
+    [
+        (("encode", "--text", "low<|endoftext|>"), "fail"),
+        (("explain", "--text", "low<|endoftext|>"), "fail"),
+        (("tokens", "s.txt"), "special"),
+        (("inspect", "tokenizer.json", "--corpus", "s.txt"), "special"),
+        (("compare", "tokenizer.json", "tokenizer.json", "s.txt"), "special"),
+    ],
+)
+def test_special_tokens_in_text_have_one_policy_in_every_verb(run, saved, tmp_path, line, default):
+    (tmp_path / "s.txt").write_bytes(b"low<|endoftext|>")
+    refused = run(*line, "--special-text", "fail")
+    assert refused.code == 2
+    assert "; pass --special-text special to " in refused.err
+    found = {}
+    for policy in ("text", "special"):
+        report = json.loads(run(*line, "--json", "--special-text", policy).out)
+        ids = report if isinstance(report, list) else report.get("ids")
+        found[policy] = len(ids) if ids else report["total"]["tokens"]
+    assert found in ({"text": 14, "special": 2}, {"text": [14, 14], "special": [2, 2]})
+    usual = run(*line, "--json")
+    if default == "fail":
+        assert usual == refused
+    else:
+        assert json.loads(usual.out)["total"]["tokens"] == found[default]
 
 
 def test_bos_and_eos_are_added_to_every_document(run, ck_corpus):
@@ -134,8 +138,8 @@ def test_tokens_are_shown_with_bars_without_color(run, saved):
     line = (
         "encode",
         "--show",
-        "--allowed-special",
-        "all",
+        "--special-text",
+        "special",
         "--text",
         "lowest wider\n<|endoftext|>é",
     )
@@ -221,13 +225,13 @@ def test_a_file_without_a_pattern_is_refused_with_the_options_it_needs(run, rank
         b"",
         "byteweld: r.tiktoken: a rank file holds no pattern and no special tokens, and there is "
         "no r.tiktoken.byteweld.json beside it; pass --pattern (a name such as 'cl100k', an "
-        "expression, or 'none') and --special TEXT=ID (or --no-special)\n",
+        "expression) or --pattern none and --special text=id or --no-special\n",
     )
 
 
 def test_options_give_the_pattern_and_special_tokens(run, ranks):
     line = ("encode", "-t", "r.tiktoken", "--pattern", "o200k", "--text", "low<|e=1|>")
-    result = run(*line, "--special", "<|e=1|>=1000", "--allowed-special", "all")
+    result = run(*line, "--special", "<|e=1|>=1000", "--special-text", "special")
     assert result.out.split()[-1] == b"1000"
     assert run(*line, "--no-special").code == 0
     assert run(*line, "--no-special", "--format", "tiktoken").code == 0

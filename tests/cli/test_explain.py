@@ -204,19 +204,11 @@ def test_special_tokens_follow_the_rule_of_encode(run, saved, tiny):
         "pass --special-text special to encode it as one id, "
         "or --special-text text to encode it as plain text\n",
     )
-    for flags in (
-        ("--allowed-special", "<|endoftext|>"),
-        ("--allowed-special", "all"),
-        ("--special-text", "special"),
-        ("--plain",),
-        ("--special-text", "text"),
-    ):
+    for flags in (("--special-text", "special"), ("--special-text", "text")):
         encoded = run("encode", "--json", "--text", line[1], *flags).out
         ids = json.loads(run(*line, "--json", *flags).out)["ids"]
         assert ids == json.loads(encoded)
-        assert (tiny.vocab.special_tokens["<|endoftext|>"] in ids) == (
-            flags[-1] not in ("--plain", "text")
-        )
+        assert (tiny.vocab.special_tokens["<|endoftext|>"] in ids) == (flags[-1] != "text")
 
 
 def test_encoding_is_shown_step_by_step_with_the_greedy_comparison(run, tmp_path):
@@ -256,8 +248,6 @@ def test_options_that_exclude_each_other_are_refused(run, saved):
                 ("--format", "huggingface"),
                 ("--no-special",),
                 ("--special-text", "text"),
-                ("--allowed-special", "all"),
-                ("--plain",),
                 ("--max-pretoken-bytes", "1024"),
             ]
         ),

@@ -533,26 +533,8 @@ def test_reading_options_apply_to_the_corpus(run, saved, tmp_path):
     assert json.loads(result.out)["total"]["documents"] == 2
 
 
-def test_special_tokens_in_a_corpus_become_ids_unless_told_otherwise(run, saved, tmp_path):
-    (tmp_path / "s.txt").write_bytes(b"low<|endoftext|>")
-    line = ("inspect", "tokenizer.json", "--corpus", "s.txt")
-    refused = run(*line, "--special-text", "fail")
-    assert refused.err.startswith("byteweld: s.txt: text contains the special token ")
-    tokens = [
-        json.loads(run(*line, "--json", *flags).out)["total"]["tokens"]
-        for flags in [
-            (),
-            ("--special-text", "special"),
-            ("--allowed-special", "all"),
-            ("--special-text", "text"),
-            ("--plain",),
-        ]
-    ]
-    assert tokens == [2, 2, 2, 14, 14]
-
-
 def test_options_of_a_corpus_need_a_corpus(run, saved):
-    for flags in (("--special-text", "text"), ("--plain",), ("--threads", "1")):
+    for flags in (("--special-text", "text"), ("--threads", "1")):
         said = "byteweld: --special-text and --threads need --corpus\n"
         assert run("inspect", "tokenizer.json", *flags) == (2, b"", said)
     for flags in (("--lines",), ("--ext", ".txt")):

@@ -127,11 +127,18 @@ def test_separators_are_found_wherever_a_block_ends(monkeypatch, text, block):
         (OSError("only words"), "only words"),
         (ValueError("use recipe 'modern' with pattern='gpt2' for more"), "use recipe 'modern' with --pattern gpt2 for more"),  # noqa: E501
         (ValueError("pass special_tokens={'<|x|>': 7, ...}"), "pass --special '<|x|>'=7"),
+        (ValueError("pass special_tokens={text: id} or special_tokens={}"), "pass --special text=id or special_tokens={}"),  # noqa: E501
+        (ValueError("x exists; pass overwrite=True to replace it"), "x exists; pass --force to replace it"),  # noqa: E501
+        (ValueError("x exists; pass overwrite=True (--force) to replace it"), "x exists; pass --force to replace it"),  # noqa: E501
+        (ValueError("out is ''; leave pattern out, or pass pattern=None"), "--out is ''; leave --pattern out, or pass --pattern none"),  # noqa: E501
+        (ValueError("it differs: pattern was 'a'; field is 'b', out=x"), "it differs: --pattern was 'a'; field is 'b', --out x"),  # noqa: E501
         (KeyError("ours"), None),
         (TypeError("ours"), None),
     ],
 )  # fmt: skip
-def test_errors_become_one_line_with_options_instead_of_arguments(error, message):
+def test_errors_become_one_line_with_options_instead_of_arguments(error, message, monkeypatch):
+    flags = {"pattern": "--pattern", "special": "--special", "force": "--force", "out": "--out"}
+    monkeypatch.setattr(_errors, "flags", flags)
     assert _errors.message_for_people(error) == message
 
 

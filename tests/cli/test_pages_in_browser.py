@@ -40,10 +40,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tok.cut(300).save(second)
     lines = {
         "vocabulary": ["inspect", first],
-        "evaluation": ["inspect", first, "--corpus", text, "--plain"],
-        "comparison": ["compare", first, second, text, "--plain"],
-        "tokens": ["tokens", "-t", first, "--show", text, "--plain"],
-        "why": ["explain", "-t", first, f"{HOSTILE} {LONG}", "--plain"],
+        "evaluation": ["inspect", first, "--corpus", text, "--special-text", "text"],
+        "comparison": ["compare", first, second, text, "--special-text", "text"],
+        "tokens": ["tokens", "-t", first, "--show", text, "--special-text", "text"],
+        "why": ["explain", "-t", first, f"{HOSTILE} {LONG}", "--special-text", "text"],
         "training": ["explain", "--train", HOSTILE],
         "bytes": ["inspect", "--bytes", text],
     }

@@ -62,25 +62,6 @@ def test_the_json_report(run, saved, corpus):
     }
 
 
-def test_special_tokens_become_ids_unless_told_otherwise(run, saved, tmp_path):
-    (tmp_path / "s.txt").write_bytes(b"low<|endoftext|>")
-    refused = run("tokens", "s.txt", "--special-text", "fail")
-    assert refused.code == 2
-    found = "byteweld: s.txt: text contains the special token '<|endoftext|>'; "
-    assert refused.err.startswith(found)
-    counts = [
-        json.loads(run("tokens", "s.txt", "--json", *flags).out)["total"]["tokens"]
-        for flags in [
-            (),
-            ("--special-text", "special"),
-            ("--allowed-special", "all"),
-            ("--special-text", "text"),
-            ("--plain",),
-        ]
-    ]
-    assert counts == [2, 2, 2, 14, 14]
-
-
 def test_text_comes_from_files_standard_input_or_an_argument(run, saved, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"lower")
     for source in (["a.txt"], ["-"], [], ["--text", "lower"]):

@@ -125,8 +125,8 @@ def test_another_training_is_refused_with_the_differences(run, expected, tmp_pat
     process.communicate()
     line = (*LINE, "--checkpoint", "point")
     for change, words in [
-        (("--vocab-size", "6001"), "vocab_size was 6000, now it is 6001"),
-        (("--min-frequency", "3"), "min_frequency was 2, now it is 3"),
+        (("--vocab-size", "6001"), "--vocab-size was 6000, now it is 6001"),
+        (("--min-frequency", "3"), "--min-frequency was 2, now it is 3"),
         (("--lines",), "unit was 'file', now it is 'line'"),
     ]:
         result = run(*line, *change)

@@ -24,7 +24,7 @@ def test_a_new_file_may_be_written_even_in_folders_that_do_not_exist_yet(tmp_pat
 def test_an_existing_file_is_refused_in_the_same_words_before_and_after(tmp_path: Path) -> None:
     place = tmp_path / "a"
     place.write_bytes(b"old")
-    expected = re.escape(f"{place} exists; pass overwrite=True (--force) to replace it")
+    expected = re.escape(f"{place} exists; pass overwrite=True to replace it")
     with pytest.raises(FileExistsError, match=f"^{expected}$"):
         check_file(place, overwrite=False)
     with pytest.raises(FileExistsError, match=f"^{expected}$"):

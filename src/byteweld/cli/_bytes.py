@@ -9,8 +9,7 @@ from typing import Any
 
 from byteweld.cli import _input, _output
 from byteweld.cli._documents import check_stdin, say_skipped_files
-from byteweld.cli._options import Reading
-from byteweld.corpus import ByteCounts, Outside, open_corpus
+from byteweld.corpus import ByteCounts, Outside, ReadingOptions, open_corpus
 from byteweld.corpus import Reading as CorpusReading
 from byteweld.evaluation import byte_counts
 from byteweld.markup import Child, element, wide
@@ -42,16 +41,16 @@ _ROWS = (
 class HeatMap(Displayable):
     """How often each byte value occurs in files, folders or globs, or in standard input (`-`)."""
 
-    def __init__(self, source: str, reading: Reading) -> None:
+    def __init__(self, source: str, reading: ReadingOptions) -> None:
         self.source = source
         self.files = 1
         check_stdin([source], reading)
-        if source == _input.STDIN and not reading.json_lines:
+        if source == _input.STDIN and not reading.get("json_lines"):
             self._found = _count_stdin(reading)
             return
         if source == _input.STDIN:
             source = _input.STDIN_FILE
-        corpus = open_corpus(source, CorpusReading.of(reading.options()))
+        corpus = open_corpus(source, CorpusReading.of(reading))
         self.files = len(corpus.files)
         with _output.progress(
             "counting", corpus.total_bytes, "bytes", is_compressed=corpus.has_compressed
@@ -179,14 +178,14 @@ def _compact(count: int) -> str:
     return str(count) if count else "·"
 
 
-def _count_stdin(reading: Reading) -> ByteCounts:
+def _count_stdin(reading: ReadingOptions) -> ByteCounts:
     counts = [0] * 256
     first: Outside | None = None
     offset = 0
-    for block in _input.blocks(separator=reading.separator):
+    for block in _input.blocks(separator=reading.get("separator")):
         counts = [sum(pair) for pair in zip(counts, byte_counts(block), strict=True)]
         if first is None and (match := _OUTSIDE.search(block)):
-            at = None if reading.separator is not None else offset + match.start()
+            at = None if reading.get("separator") is not None else offset + match.start()
             first = Outside(_input.STDIN, at, match[0][0])
         offset += len(block)
     return ByteCounts(counts, first, int(first is not None), 0)

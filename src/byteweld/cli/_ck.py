@@ -5,61 +5,44 @@ They are hidden: docs/about/seeds.md lists them with the options of byteweld tha
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from byteweld.cli import _errors
 from byteweld.cli import _options as options
-from byteweld.cli._command import Option
 
 _Value = TypeVar("_Value")
-
-
-def _option(name: str, same_as: str, **declared: Any) -> Option:
-    return Option(name, help=f"The name of {same_as} in ck-bpe-train.", is_hidden=True, **declared)
 
 
 class CkOptions(NamedTuple):
     """The options that ck-bpe-train spells in another way."""
 
-    corpus_dir: Annotated[str | None, _option("--corpus-dir", "SOURCE")] = None
-    min_freq: Annotated[
-        int | None,
-        _option("--min-freq", "--min-frequency", read=options.whole_number("--min-freq", 0)),
-    ] = None
-    max_piece_bytes: Annotated[
-        int | None,
-        _option(
-            "--max-piece-bytes",
-            "--max-token-bytes",
-            read=options.whole_number("--max-piece-bytes", 0),
-        ),
-    ] = None
-    binary_out_dir: Annotated[str | None, _option("--binary-out-dir", "--binary-out")] = None
-    special_tokens_file: Annotated[
-        str | None, _option("--special-tokens-file", "--specials-file")
-    ] = None
-    verbose: Annotated[bool, _option("--verbose", "the messages, which are always shown")] = False
+    corpus_dir: bool = False  # the folder after it is SOURCE
+    min_freq: options.Natural | None = None
+    max_piece_bytes: options.Natural | None = None
+    binary_out_dir: str | None = None
+    special_tokens_file: str | None = None
+    verbose: bool = False
 
-    def source(self, source: list[str]) -> list[str]:
-        """The sources: those given, or the folder of --corpus-dir."""
-        if self.corpus_dir is None:
-            return source
-        if source:
+    def check(self, source: list[str]) -> None:
+        """Raise unless the only source is the folder after --corpus-dir, if that is given."""
+        if not self.corpus_dir:
+            return
+        if len(source) > 1:
             raise _errors.UsageError(
-                f"--corpus-dir and SOURCE ({source[0]!r}) cannot be combined; "
+                f"--corpus-dir and SOURCE ({source[1]!r}) cannot be combined; "
                 "pass all folders as SOURCE, with --recipe ck"
             )
-        if not Path(self.corpus_dir).is_dir():
+        if not Path(source[0]).is_dir():
             raise _errors.UsageError(
-                f"--corpus-dir is {self.corpus_dir!r}, which is not a folder; "
+                f"--corpus-dir is {source[0]!r}, which is not a folder; "
                 "pass files as SOURCE, with --recipe ck"
             )
-        return [self.corpus_dir]
 
     def recipe(self, name: str | None, start: str | None, *, ascii_only: bool) -> str | None:
         """The name of the recipe: --corpus-dir means ck's."""
-        if self.corpus_dir is None:
+        if not self.corpus_dir:
             return name
         if start is not None:
             raise _errors.UsageError(
@@ -75,25 +58,22 @@ class CkOptions(NamedTuple):
             )
         return name or "ck"
 
-    def changes(self, given: options.RecipeChanges) -> options.RecipeChanges:
-        """The options that change the recipe, under either name."""
-        return given._replace(
-            min_frequency=_one("--min-freq", self.min_freq, "--min-frequency", given.min_frequency),
+    def changes(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The fields of the recipe that options change, under either name."""
+        least, most = given.get("min_frequency"), given.get("max_token_bytes")
+        changes = {
+            "min_frequency": _one("--min-freq", self.min_freq, "--min-frequency", least),
             # As in ck-bpe-train, 0 is no limit.
-            max_token_bytes=_one(
-                "--max-piece-bytes",
-                self.max_piece_bytes,
-                "--max-token-bytes",
-                given.max_token_bytes,
+            "max_token_bytes": _one(
+                "--max-piece-bytes", self.max_piece_bytes, "--max-token-bytes", most
             )
             or None,
-            specials_file=_one(
-                "--special-tokens-file",
-                self.special_tokens_file,
-                "--specials-file",
-                given.specials_file,
-            ),
-        )
+        }
+        return {**given, **{name: value for name, value in changes.items() if value is not None}}
+
+    def specials_file(self, given: str | None) -> str | None:
+        """The file of special tokens, under either name."""
+        return _one("--special-tokens-file", self.special_tokens_file, "--specials-file", given)
 
     def binary_out(self, given: str | None) -> str | None:
         """The folder for the binary export, under either name."""

@@ -1,27 +1,34 @@
-"""Turns verb modules into commands: reads the signature of run(), parses arguments, renders --help.
+"""Turns verb modules into commands: derives flags from run(), parses arguments, renders --help.
 
-A verb's module has run(), whose parameters are annotated with an Option or an Argument and whose
-docstring opens the help page, and EXAMPLES. A parameter whose type is a NamedTuple of annotated
-fields bundles options that several verbs share. We parse arguments ourselves because argparse and
-its peers take longer to import than a small verb takes to run.
+A verb's module has run() and EXAMPLES. The parameters of run() before `*` are positional arguments,
+the others options: the name gives the flag, the type says how the value is read, and the default
+whether it may be left out. A NamedTuple, or `Fields` of a class, bundles several options. Their
+help is in sections of the docstring, as in `threads (N): Number of threads.`; the title of a
+section is that of a group, and options of a group "Hidden", or without help, are not shown.
+`_options.SHARED` has the help of parameters of many verbs.
 """
 
 from __future__ import annotations
 
+import inspect
+import re
 import textwrap
 import typing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from byteweld.cli import _errors
 
 _LEFT = 26  # columns for the names of options
 _HELP: Final = ("--help", "-h")
+_HIDDEN: Final = "Hidden"
+_SECTION = re.compile(r"^(\w[\w -]*):\n(?= {4}\S)", re.MULTILINE)
+_ENTRY = re.compile(r"^ {4}(\w+)(?: \((.*?)\))?: (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
 class Option:
-    """An option of a verb; a parameter of type bool makes it a flag, a list lets it repeat."""
+    """An option of a verb that still declares each; see `_old_options`."""
 
     def __init__(
         self,
@@ -31,37 +38,70 @@ class Option:
         read: Callable[[str], Any] = str,
         choices: Sequence[str] = (),
         group: str = "Options",
-        bare: str | None = None,
         is_hidden: bool = False,
     ) -> None:
         self.names = names
         self.help = help
         self.metavar = metavar
-        self.read = read  # argument -> value; raises UsageError
+        self.read = read
         self.choices = choices
-        self.group = group
-        self.bare = bare  # the value when no number follows the option
-        self.is_hidden = is_hidden
+        self.group = _HIDDEN if is_hidden else group
 
 
-class Argument:
-    """A positional argument of a verb; a list takes several, a default makes it optional."""
-
-    def __init__(self, *, metavar: str, help: str, unless: str = "") -> None:
-        self.metavar = metavar
-        self.help = help
-        self.unless = unless  # required unless the option of this parameter is given
+class Argument(Option):
+    """A positional argument of such a verb."""
 
 
-class Parameter(typing.NamedTuple):
-    """A parameter of run() with its declaration."""
+class Fields(NamedTuple):
+    """Annotates a dict of keyword arguments: the fields of a class, those that are given."""
+
+    of: type  # a dataclass or TypedDict, whose docstring has the help
+    title: str
+    names: tuple[str, ...] = ()  # the fields that have flags; empty for all
+
+
+class Entry(NamedTuple):
+    """What a docstring says about a parameter."""
+
+    names: str  # flags, a metavar, or both
+    help: str
+    group: str
+
+
+class Parameter(NamedTuple):
+    """A positional argument or an option, and the parameter of run() that takes it."""
 
     name: str
-    declared: Option | Argument
-    is_flag: bool
+    flags: tuple[str, ...]  # none for a positional argument
+    metavar: str
+    help: str
+    group: str
+    read: Callable[[str], Any] | None  # raises ValueError, "expected ..."; None for a switch
+    choices: tuple[str, ...]
     is_list: bool
     is_required: bool
-    bundle: str | None = None  # the parameter of run() that bundles it
+    bundle: str | None  # the parameter of run() that bundles it
+
+    @property
+    def shown(self) -> str:
+        """The name on the help page."""
+        if not self.flags:
+            return self.metavar if self.is_required else f"[{self.metavar}]"
+        names = ", ".join(sorted(self.flags, key=len))
+        return names if self.read is None else f"{names} {self.metavar}"
+
+    def value(self, text: str, flag: str = "") -> Any:
+        """Read a value."""
+        assert self.read is not None
+        flag = flag or self.metavar
+        if self.choices and text not in self.choices:
+            names, hint = ", ".join(self.choices), _errors.nearest(text, self.choices)
+            raise _errors.UsageError(f"{flag} is {text!r}; it must be one of {names}{hint}")
+        try:
+            return self.read(text)
+        except ValueError as error:
+            shown = text if re.fullmatch("-?[0-9]+", text) else repr(text)
+            raise _errors.UsageError(f"{flag} is {shown}; {error}") from None
 
 
 class Command:
@@ -70,13 +110,43 @@ class Command:
     def __init__(self, name: str, module: ModuleType) -> None:
         self.name = name
         self._module = module
-        self.params = list(_parameters(module.run))
-        self._options = {
-            name: parameter
-            for parameter in self.params
-            if isinstance(parameter.declared, Option)
-            for name in parameter.declared.names
-        }
+        text, entries = sections(module.run.__doc__)
+        self._text = text
+        self._hints = typing.get_type_hints(module.run, include_extras=True)
+        parameters = inspect.signature(module.run).parameters.values()
+        self.params = [p for one in parameters for p in self._parameters(one, entries)]
+        self._by_flag = {flag: p for p in self.params for flag in p.flags}
+
+    def _parameters(
+        self, given: inspect.Parameter, entries: Mapping[str, Entry]
+    ) -> Iterator[Parameter]:
+        from byteweld.cli import _options
+
+        words = getattr(self._module, "WORDS", {})
+        name, hint, shared = given.name, self._hints[given.name], _options.shared()
+        fields = next((note for note in _notes(hint) if isinstance(note, Fields)), None)
+        if fields is not None:
+            more = {
+                n: e._replace(group=fields.title) for n, e in sections(fields.of.__doc__)[1].items()
+            }
+            entries = {**more, **shared, **entries}
+            known = typing.get_type_hints(fields.of, include_extras=True)
+            for field in fields.names or known:
+                yield _parameter(field, known[field], entries.get(field), words, bundle=name)
+        elif _is_bundle(hint):
+            entries = {**shared, **sections(hint.__doc__)[1]}
+            for field, kind in typing.get_type_hints(hint, include_extras=True).items():
+                default = hint._field_defaults.get(field)
+                yield _parameter(field, kind, entries.get(field), words, default, bundle=name)
+        else:
+            is_option = given.kind is given.KEYWORD_ONLY
+            entry = entries.get(name) or shared.get(name)
+            yield _parameter(name, hint, entry, words, given.default, is_option=is_option)
+
+    @property
+    def options(self) -> list[Parameter]:
+        """The options that are shown."""
+        return [p for p in self.params if p.flags and p.group != _HIDDEN]
 
     # ------------------------------------------------------------------------ parsing
 
@@ -99,49 +169,47 @@ class Command:
             else:
                 positional.append(argument)
         self._assign(positional, values)
-        return values
+        return self._bundled(values)
 
-    def bundled(self, values: dict[str, Any]) -> dict[str, Any]:
+    def _bundled(self, values: dict[str, Any]) -> dict[str, Any]:
         """Group the values of bundled options into the parameters of run() that bundle them."""
-        hints = typing.get_type_hints(self._module.run)
         grouped: dict[str, Any] = {}
-        bundles: dict[str, dict[str, Any]] = {}
         for parameter in self.params:
+            where = grouped
+            if parameter.bundle is not None:
+                where = grouped.setdefault(parameter.bundle, {})
             if parameter.name in values:
-                where = grouped
-                if parameter.bundle is not None:
-                    where = bundles.setdefault(parameter.bundle, {})
                 where[parameter.name] = values[parameter.name]
-        return grouped | {name: hints[name](**fields) for name, fields in bundles.items()}
+        for name, hint in self._hints.items():
+            if _is_bundle(hint):
+                grouped[name] = hint(**grouped[name])
+        return grouped
 
     def _option(self, argument: str, rest: list[str], values: dict[str, Any]) -> None:
         """Read one option; `rest` has the arguments after it, in reverse order."""
-        name, equals, value = argument.partition("=")
+        flag, equals, value = argument.partition("=")
         given = value if equals else None
         if not argument.startswith("--"):  # -t PATH, -tPATH
-            name, given = argument[:2], argument[2:] or None
-        parameter = self._options.get(name)
+            flag, given = argument[:2], argument[2:] or None
+        parameter = self._by_flag.get(flag)
         if parameter is None:
-            known = [n for n, p in self._options.items() if not _is_hidden(p)] + ["--help"]
-            hint = _errors.nearest(name, known)
-            raise _errors.UsageError(f"{self.name} has no option {name!r}{hint}")
-        option = parameter.declared
-        assert isinstance(option, Option)
-        if parameter.is_flag:
+            known = [name for p in self.options for name in p.flags]
+            hint = _errors.nearest(flag, [*known, "--help"])
+            raise _errors.UsageError(f"{self.name} has no option {flag!r}{hint}")
+        if parameter.read is None:
             if given is not None:
-                raise self._wrong(f"{name} takes no value")
+                raise self._wrong(f"{flag} takes no value")
             values[parameter.name] = True
             return
-        if given is None and option.bare is not None and not (rest and rest[-1].isdigit()):
-            given = option.bare
+        is_optional = parameter.metavar.startswith("[")  # only a number can follow
+        if given is None and is_optional and not (rest and rest[-1].isdigit()):
+            values[parameter.name] = ""
+            return
         if given is None:
             if not rest:
-                raise self._wrong(f"{name} needs a value")
+                raise self._wrong(f"{flag} needs a value")
             given = rest.pop()
-        if option.choices and given not in option.choices:
-            names, hint = ", ".join(option.choices), _errors.nearest(given, option.choices)
-            raise _errors.UsageError(f"{name} is {given!r}; it must be one of {names}{hint}")
-        read = option.read(given)
+        read = parameter.value(given, flag)
         if parameter.is_list:
             values.setdefault(parameter.name, []).append(read)
         else:
@@ -149,21 +217,21 @@ class Command:
 
     def _assign(self, positional: list[str], values: dict[str, Any]) -> None:
         """Assign positional arguments; a list takes all that the arguments after it do not need."""
-        arguments = [(p, p.declared) for p in self.params if isinstance(p.declared, Argument)]
-        for index, (parameter, argument) in enumerate(arguments):
+        arguments = [p for p in self.params if not p.flags]
+        for index, parameter in enumerate(arguments):
             after = len(arguments) - index - 1
             count = max(0, len(positional) - after) if parameter.is_list else 1
             taken, positional = positional[:count], positional[count:]
             if taken:
-                values[parameter.name] = taken if parameter.is_list else taken[0]
-            elif parameter.is_required and argument.unless not in values:
-                raise self._wrong(f"missing argument {argument.metavar}")
+                read = [parameter.value(text) for text in taken]
+                values[parameter.name] = read if parameter.is_list else read[0]
+            elif parameter.is_required:
+                raise self._wrong(f"missing argument {parameter.metavar}")
         if positional:
             raise self._wrong(f"unexpected argument {positional[0]!r}")
         for parameter in self.params:
-            is_option = isinstance(parameter.declared, Option)
-            if is_option and parameter.is_required and parameter.name not in values:
-                raise self._wrong(f"missing option {_shown_name(parameter)}")
+            if parameter.is_required and parameter.name not in values:
+                raise self._wrong(f"missing option {parameter.shown}")
 
     def _wrong(self, what: str) -> _errors.UsageError:
         return _errors.UsageError(f"{self.name}: {what}; see `byteweld {self.name} --help`")
@@ -175,22 +243,20 @@ class Command:
         return "\n".join(self._help_lines(width))
 
     def _help_lines(self, width: int) -> Iterator[str]:
-        arguments = [p for p in self.params if isinstance(p.declared, Argument)]
-        shape = " ".join(["[OPTIONS]", *map(_shown_name, arguments)])
-        yield f"Usage: byteweld {self.name} {shape}"
+        arguments = [p for p in self.params if not p.flags]
+        yield " ".join([f"Usage: byteweld {self.name} [OPTIONS]", *(p.shown for p in arguments)])
         yield ""
-        for paragraph in (self._module.run.__doc__ or "").strip().split("\n\n"):
+        for paragraph in self._text.split("\n\n"):
             yield from _wrap(paragraph, width)
             yield ""
         groups: dict[str, list[Parameter]] = {"Arguments": arguments} if arguments else {}
-        for parameter in self.params:
-            if isinstance(parameter.declared, Option) and not parameter.declared.is_hidden:
-                groups.setdefault(parameter.declared.group, []).append(parameter)
+        for parameter in self.options:
+            groups.setdefault(parameter.group, []).append(parameter)
         groups.setdefault("Options", [])
         for title, members in groups.items():
             yield f"{title}:"
             for parameter in members:
-                yield from _entry(_shown_name(parameter), parameter.declared.help, width)
+                yield from _entry(parameter.shown, parameter.help, width)
             if title == "Options":
                 yield from _entry("-h, --help", "Show this help.", width)
             yield ""
@@ -212,50 +278,115 @@ def call(name: str, module: ModuleType, arguments: list[str]) -> int:
     """Parse the arguments and run a verb; returns its exit code."""
     _called[:] = ["byteweld", name, *arguments]
     command = Command(name, module)
+    _errors.flags = {p.name: max(p.flags, key=len) for p in command.params if p.flags}
     values = command.parse(arguments)
     if values is None:
         from byteweld.cli import _output
 
         _output.lines(command.help_page(_output.width()).split("\n"))
         return 0
-    result = module.run(**command.bundled(values))
+    result = module.run(**values)
     return result if isinstance(result, int) else 0
 
 
-def _parameters(run: Callable[..., Any]) -> Iterator[Parameter]:
-    hints = typing.get_type_hints(run, include_extras=True)
-    names = [name for name in hints if name != "return"]
-    required = len(names) - len(run.__defaults__ or ())
-    for index, name in enumerate(names):
-        if _is_bundle(hints[name]):
-            for field, hint in typing.get_type_hints(hints[name], include_extras=True).items():
-                yield _parameter(field, hint, is_required=False, bundle=name)
-        else:
-            parameter = _parameter(name, hints[name], is_required=index < required)
-            may_be_replaced = isinstance(parameter.declared, Argument) and parameter.declared.unless
-            yield parameter._replace(is_required=True) if may_be_replaced else parameter
+def sections(docstring: str | None) -> tuple[str, dict[str, Entry]]:
+    """Split a docstring into its text, and what its sections say about each parameter."""
+    text, *parts = _SECTION.split(inspect.cleandoc(docstring or ""))
+    entries: dict[str, Entry] = {}
+    for title, content in zip(parts[::2], parts[1::2], strict=True):
+        group = "Options" if title in ("Args", "Attributes") else title
+        for name, names, help in _ENTRY.findall(content):
+            help = " ".join(help.split())
+            entries[name] = Entry(names, help[:1].upper() + help[1:], group)
+    return text.strip(), entries
 
 
-def _parameter(name: str, hint: Any, *, is_required: bool, bundle: str | None = None) -> Parameter:
-    kind, declared = typing.get_args(hint)
-    is_list = any(typing.get_origin(k) is list for k in (kind, *typing.get_args(kind)))
-    return Parameter(name, declared, kind is bool, is_list, is_required, bundle)
+def _parameter(
+    name: str,
+    hint: Any,
+    entry: Entry | None,
+    words: Mapping[str, str],
+    default: Any = None,
+    *,
+    is_option: bool = True,
+    bundle: str | None = None,
+) -> Parameter:
+    from byteweld.cli import _options
+
+    kind, is_list, notes = _unwrapped(hint)
+    old = next((note for note in notes if isinstance(note, Option)), None)
+    if old is not None:
+        entry = Entry(" ".join([*old.names, old.metavar]), old.help, old.group)
+        is_option = not isinstance(old, Argument)
+        notes = [tuple(old.choices)] * bool(old.choices) + [old.read]
+        default = default if default is inspect.Parameter.empty else None
+    entry = entry or Entry("", "", _HIDDEN)
+    choices = typing.get_args(kind) if typing.get_origin(kind) is Literal else ()
+    choices = next((note for note in notes if isinstance(note, tuple)), choices)
+    least = next((note for note in notes if type(note) is int), None)
+    read = next((note for note in notes if callable(note)), str)
+    if kind is int and read is str:
+        read = _whole_number(least)
+    if kind is float and read is str:
+        read = _number
+    names = entry.names.split()
+    flags = [word for word in names if word.startswith("-")]
+    metavar = " ".join(word for word in names if not word.startswith("-"))
+    if is_option and not any(flag.startswith("--") for flag in flags):
+        flags.append(_errors.RENAMED.get(name) or f"--{name.replace('_', '-')}")
+    if not metavar:
+        metavar = "NAME" if choices else "N" if kind is int else "TEXT"
+        metavar = metavar if is_option else name.upper()
+    return Parameter(
+        name,
+        tuple(flags),
+        metavar,
+        _options.filled(entry.help, default, words),
+        entry.group,
+        None if kind is bool else read,
+        tuple(choices),
+        is_list,
+        default is inspect.Parameter.empty,
+        bundle,
+    )
+
+
+def _whole_number(at_least: int | None) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not re.fullmatch(r"-?[0-9]{1,18}", text):
+            raise ValueError("expected a whole number")
+        if at_least is not None and int(text) < at_least:
+            raise ValueError(f"it must be at least {at_least}")
+        return int(text)
+
+    return read
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError("expected a number") from None
+
+
+def _unwrapped(hint: Any) -> tuple[Any, bool, list[Any]]:
+    """The type of a value, whether several are collected in a list, and its annotations."""
+    is_list, notes = False, []
+    while (origin := typing.get_origin(hint)) not in (None, Literal):
+        first, *others = typing.get_args(hint)
+        if origin is Annotated:
+            notes += others
+        is_list |= origin in (list, tuple)
+        hint = first
+    return hint, is_list, notes
 
 
 def _is_bundle(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, tuple)
 
 
-def _is_hidden(parameter: Parameter) -> bool:
-    return isinstance(parameter.declared, Option) and parameter.declared.is_hidden
-
-
-def _shown_name(parameter: Parameter) -> str:
-    declared = parameter.declared
-    if isinstance(declared, Argument):
-        return declared.metavar if parameter.is_required else f"[{declared.metavar}]"
-    names = ", ".join(sorted(declared.names, key=len))
-    return f"{names} {declared.metavar}".rstrip()
+def _notes(hint: Any) -> tuple[Any, ...]:
+    return typing.get_args(hint)[1:] if typing.get_origin(hint) is Annotated else ()
 
 
 def _entry(name: str, help: str, width: int) -> Iterator[str]:

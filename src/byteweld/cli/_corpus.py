@@ -10,14 +10,14 @@ from typing import Self
 import byteweld
 from byteweld.cli import _input, _output
 from byteweld.cli._documents import check_stdin, say_skipped_files
-from byteweld.cli._options import Reading
+from byteweld.corpus import ReadingOptions
 from byteweld.sources import Counted, Sources, open_sources
 
 
 def open_all(
     sources: Sequence[str],
     recipe: byteweld.Recipe | None,
-    reading: Reading,
+    reading: ReadingOptions,
     without: str | None = None,
 ) -> Sources:
     """Find the files of all sources; `-` is standard input, read as documents or JSON lines.
@@ -25,20 +25,22 @@ def open_all(
     `without` is a folder to exclude, even if it is inside a source.
     """
     check_stdin(sources, reading)
-    if reading.json_lines:
+    if reading.get("json_lines"):
         sources = [_input.STDIN_FILE if name == _input.STDIN else name for name in sources]
     paths = [source for source in sources if source != _input.STDIN]
     documents = None
     if len(paths) < len(sources):
-        by_line = reading.lines or (recipe is not None and recipe.document_unit == "line")
-        documents = _input.stdin_documents(lines=by_line, separator=reading.separator)
+        by_line = reading.get("lines", False) or (
+            recipe is not None and recipe.document_unit == "line"
+        )
+        documents = _input.stdin_documents(lines=by_line, separator=reading.get("separator"))
     if not paths:
         return Sources(documents=documents, document_files=1)
     found = open_sources(
         paths,
         documents=documents,
         recipe=recipe,
-        options=reading.options(),
+        options=reading,
         without=without,
     )
     say_skipped_files(Counter(found.skipped_files))

@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from byteweld.cli import _errors, _input, _output
-from byteweld.cli._options import Reading
-from byteweld.corpus import Corpus, File, open_corpus, whole_file
+from byteweld.corpus import Corpus, File, ReadingOptions, open_corpus, whole_file
 from byteweld.corpus import Reading as CorpusReading
 from byteweld.corpus._files import file_size
 
@@ -24,12 +23,12 @@ class Documents:
     """
 
     def __init__(
-        self, sources: Sequence[str], reading: Reading, *, text: str | None = None
+        self, sources: Sequence[str], reading: ReadingOptions, *, text: str | None = None
     ) -> None:
         check_stdin(sources, reading)
         self._reading = reading
         self._text = text
-        self._how = CorpusReading.of(reading.options())
+        self._how = CorpusReading.of(reading)
         self._corpora = [None if s == _input.STDIN else open_corpus(s, self._how) for s in sources]
         self._bytes_read = 0  # of finished files, as stored
         self._text_bytes = 0  # of all documents so far
@@ -90,12 +89,13 @@ class Documents:
         return round(read * text_bytes / max(1, self._text_bytes))
 
     def _by_file(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        lines, separator = self._reading.lines, self._reading.separator
+        lines = self._reading.get("lines", False)
+        separator = self._reading.get("separator")
         if self._text is not None:
             content = _input.argument_bytes(self._text)
             yield TEXT, _input.split(content, lines=lines, separator=separator)
         for corpus in self._corpora:
-            if corpus is None and self._reading.json_lines:
+            if corpus is None and self._reading.get("json_lines"):
                 yield _input.STDIN, open_corpus(_input.STDIN_FILE, self._how).documents()
             elif corpus is None:
                 yield _input.STDIN, _input.stdin_documents(lines=lines, separator=separator)
@@ -157,13 +157,14 @@ def say_skipped_files(by_extension: Counter[str]) -> None:
     _output.say(f"skipped {files} with other extensions: {', '.join(names)}; use --ext to choose")
 
 
-def check_stdin(sources: Sequence[str], reading: Reading) -> None:
+def check_stdin(sources: Sequence[str], reading: ReadingOptions) -> None:
     """Refuse options that have no effect on standard input."""
-    if _input.STDIN not in sources or reading.json_lines:
+    if _input.STDIN not in sources or reading.get("json_lines"):
         return
+    on_error = reading.get("on_error", "fail")
     for flag, is_given in (
-        ("--field", reading.field is not None),
-        (f"--on-error {reading.on_error}", reading.on_error != "fail"),
+        ("--field", reading.get("field") is not None),
+        (f"--on-error {on_error}", on_error != "fail"),
     ):
         if is_given:
             raise _errors.UsageError(

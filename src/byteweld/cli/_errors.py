@@ -4,47 +4,26 @@ from __future__ import annotations
 
 import os
 import re
+from typing import Final
 
 from byteweld.errors import ByteweldError
 from byteweld.errors import nearest as nearest
 
-# Python arguments as the library's messages name them, and the options that replace them.
-_FLAGS: tuple[tuple[str, str], ...] = (
-    (r"overwrite=True \(--force\)", "--force"),
-    (r"ext \(--ext\)", "--ext"),
-    (r"\ballowed_special=\{.*\} \(or \"all\"\)", "--special-text special"),
-    (r"\bdisallowed_special=\(\)", "--special-text text"),
-    (
-        r"pattern= \(a name such as 'cl100k', an expression, or None for none\)",
-        "--pattern (a name such as 'cl100k', an expression, or 'none')",
-    ),
-    (r"special_tokens= \(\{text: id\}, or \{\} for none\)", "--special TEXT=ID (or --no-special)"),
-    (r"special_tokens=\{('.*?'): (\d+), \.\.\.\}", r"--special \1=\2"),
-    (r"\bformat=", "--format"),
-    (r"\badd_(bos|eos)\b", r"--add-\1"),
-    (r"\bpattern='([\w-]+)'", r"--pattern \1"),
-    (r"\bmax_pretoken_bytes\b", "--max-pretoken-bytes"),
-    (r"^vocab_size is\b", "--vocab-size is"),
-    (r"^memory is\b", "--memory is"),
-    (r"\bas memory= \(--memory\)", "as --memory"),
-    (r"\bas field= \(--field\)", "as --field"),
-    (r"\bon_error='(\w+)' \(--on-error \w+\)", r"--on-error \1"),
-    (r"\bon_error='replace' or 'skip' \(--on-error\)", "--on-error replace or skip"),
-    (r"\beot_token= \(--eot-token\)", "--eot-token"),
-    (r"\beot='none' \(--eot none\)", "--eot none"),
-    (r"^(bos|dtype|pack|prefix) is\b", r"--\1 is"),
-    (r"\bleave (bos|pack|prefix|shuffle) out\b", r"leave --\1 out"),
-    (r"^eot_token is\b", "--eot-token is"),
-    (r"^shard_tokens is\b", "--shard-tokens is"),
-    (r"\(bos=, --bos\)", "(--bos)"),
-    # What is not as in an earlier run: "eot was 'append', now 'none'".
-    (r"(?<=[:;] )(format|dtype|eot|bos|validation|seed|shuffle|pack|prefix) was ", r"--\1 was "),
-    (r"(?<=[:;] )(separator|field) was ", r"--\1 was "),
-    (r"(?<=[:;] )(eot|shard|special|on)_(token|tokens|text|error) was ", r"--\1-\2 was "),
-    (r"\bwith the same special_tokens\b", "with the same --special"),
-    (r"\bleave pattern out\b", "leave --pattern out"),
-    (r"\bleave special_tokens out\b", "leave --special out"),
+# Options whose names are not those of the library's arguments, with the value where it says more.
+RENAMED: Final = {
+    "overwrite": "--force",
+    "num_threads": "--threads",
+    "special_tokens": "--special",
+    "special_tokens={}": "--no-special",
+    "allowed_special": "--special-text special",
+    "disallowed_special": "--special-text text",
+}
+# `name=value`; `name is` and `name was` where a sentence starts; and `leave name out`.
+_ARGUMENT = re.compile(
+    r"\b([a-z_]+)=((?:'[^']*'(?: or )?)+|\w+|\{.*?\}(?: \(or \"all\"\))?|\(\)|)(?: \(--[^)]*\))?"
+    r"|(?:^|(?<=[:;,] )|(?<=leave ))([a-z_]+)(?= (?:is|was|out)\b)"
 )
+flags: dict[str, str] = {}  # of the verb that runs, by the names of its parameters
 
 
 class UsageError(Exception):
@@ -72,14 +51,25 @@ def _os_error(error: OSError) -> str:
 
 
 def with_flags(message: str) -> str:
-    """Replace the names of Python arguments with those of options."""
+    """Replace the arguments that a message names by options of the verb that runs."""
     import byteweld  # not at the top: an unknown verb does not need it
 
     for name, pattern in byteweld.PATTERNS.items():
         message = message.replace(repr(pattern), repr(name))
-    for python, flag in _FLAGS:
-        message = re.sub(python, flag, message)
-    return message
+    return _ARGUMENT.sub(_with_flag, message)
+
+
+def _with_flag(found: re.Match[str]) -> str:
+    name, value = found[1] or found[3], found[2] or ""
+    exact = RENAMED.get(f"{name}={value}")
+    flag = exact or RENAMED.get(name) or flags.get(name)
+    if flag is None or flag.split()[0] not in flags.values():
+        return found[0]
+    if exact or value in ("", "True") or " " in flag:
+        return flag
+    if value.startswith("{"):
+        return f"{flag} {value.strip('{}').replace(': ', '=').removesuffix(', ...')}"
+    return f"{flag} {'none' if value == 'None' else value.replace(chr(39), '')}"
 
 
 def _one_line(message: str) -> str:

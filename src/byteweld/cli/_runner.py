@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 from byteweld._memory import parse_memory
 from byteweld.cli import _errors, _input
-from byteweld.cli import _options as options
+from byteweld.cli import _old_options as options
 from byteweld.cli._command import Option
 from byteweld.jobs import RUNNERS, RankRunner, Runner, open_runner
 

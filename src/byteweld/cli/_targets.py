@@ -40,6 +40,14 @@ def check(vocab: Vocabulary, target: Target, *, force: bool) -> list[Path]:
     return files
 
 
+def check_all(vocab: Vocabulary, targets: Sequence[Target], force: bool) -> list[Path]:
+    """Return all files that will be written, with that of the report; raises like `check`."""
+    files = [file for target in targets for file in check(vocab, target, force=force)]
+    files.append(report_file(targets[0]))
+    check_free(files, force=force)
+    return files
+
+
 def named_path(target: Target) -> Path:
     """Return the path, resolved if it has no file name, as `.` has none."""
     path = Path(target.path)

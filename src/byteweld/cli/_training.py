@@ -4,37 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from typing import Annotated
 
 import byteweld
 from byteweld.cli import _corpus, _output
-from byteweld.cli._command import Option
 from byteweld.render import visible
 from byteweld.sources import Counted
 from byteweld.sources import Sources as OpenSources
 
 _SHOWN = 5  # tokens
-
-ProgressKind = Annotated[
-    str | None,
-    Option(
-        "--progress",
-        metavar="json",
-        help="Report progress as JSON lines on stderr: stage, done, total, rate, time left. "
-        "Default: a bar on a terminal, an occasional line elsewhere.",
-        choices=["json"],
-    ),
-]
-OutFormat = Annotated[
-    str | None,
-    Option(
-        "--format",
-        metavar="NAME",
-        help=f"The format of --out: {', '.join(byteweld.FORMATS)}. Default: by its name.",
-        group="Writing",
-    ),
-]
-Force = Annotated[bool, Option("--force", help="Overwrite existing files.", group="Writing")]
 
 
 def prepare(arguments: list[str]) -> list[str]:
@@ -45,38 +22,65 @@ def prepare(arguments: list[str]) -> list[str]:
 
 
 class Display(_corpus.Bars):
-    """Shows the progress of training, one bar per stage."""
+    """Shows the progress of training, one bar per stage, and what was counted."""
+
+    counted: Counted
 
     def __init__(
-        self, sources: OpenSources, checkpoint: str | None, estimated_size: int | None
+        self,
+        sources: OpenSources,
+        checkpoint: str | None = None,
+        *,
+        estimated_size: int | None = None,
+        is_quiet: bool = False,
     ) -> None:
         super().__init__(sources)
+        self._is_quiet = is_quiet
         self._checkpoint = checkpoint
         self._estimated_size = estimated_size  # of the vocabulary; None: no estimate is shown
 
+    def on_counted(self, counted: Counted) -> None:
+        """Keep the counts, which are reported when merging starts."""
+        self.counted = counted
+
     def on_event(self, event: byteweld.TrainingEvent) -> None:
         """Show the progress of a stage."""
+        if event.kind == "start":
+            self._say_counted(event.merges_completed)
         if event.stage == "count":
             self.count(event.done, event.total)
         else:
             self.show("merging", event.done, event.total, "merges")
 
-    def on_counted(self, counted: Counted, resumed_merges: int | None) -> None:
-        """Report what was counted."""
+    def _say_counted(self, merges: int) -> None:
         self.close()
-        if resumed_merges is not None:
+        if self.counted.is_resumed:
             _output.say(
                 f"resuming from {self._checkpoint}: the corpus is counted, "
-                f"{_output.amount(resumed_merges, 'merge')} learned"
+                f"{_output.amount(merges, 'merge')} learned"
             )
-        _output.say(_corpus.count_sentence(counted, is_compressed=self.is_compressed))
+        if not self._is_quiet:
+            _output.say(_corpus.count_sentence(self.counted, is_compressed=self.is_compressed))
         if self._estimated_size is not None:
-            most = counted.counts.training_bytes(self._estimated_size)
+            most = self.counted.counts.training_bytes(self._estimated_size)
             _output.say(f"learning the merges, on this machine, takes at most {_output.size(most)}")
 
 
-def seconds(training: byteweld.Training, write: float) -> dict[str, float]:
+def corpus_report(training: byteweld.Training) -> dict[str, int]:
+    """Return what was counted, as in the JSON reports."""
+    return {
+        "files": training.files or 0,
+        "bytes": training.file_bytes or 0,
+        "pretokens": training.total_pretokens,
+        "distinct_pretokens": training.distinct_pretokens,
+        "skipped_documents": training.skipped_documents,
+    }
+
+
+def seconds(tok: byteweld.Tokenizer, write: float) -> dict[str, float]:
     """Return the time of each phase of a training run."""
+    training = tok.training
+    assert training is not None  # it was just trained
     return {
         "count": training.count_seconds,
         "layout": training.layout_seconds,

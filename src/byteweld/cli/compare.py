@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any
 
 import byteweld
 from byteweld.cli import DONE, FAILED, NO, _errors, _output
 from byteweld.cli import _options as options
-from byteweld.cli._command import Argument, Option
 from byteweld.cli._documents import Documents
 from byteweld.cli._page import Shown
 from byteweld.cli._runner import RunnerOptions
@@ -24,53 +23,6 @@ byteweld compare mine.json r50k.tiktoken books/ --pattern gpt2 --no-special --js
 byteweld compare mine.json theirs.json s3://crawl/ --runner ray --address auto
 """
 
-First = Annotated[
-    str,
-    Argument(
-        metavar="A",
-        help="A tokenizer: a file, a folder, or the name of a vocabulary (see `byteweld list`).",
-    ),
-]
-Second = Annotated[str, Argument(metavar="B", help="Another tokenizer. More of them may follow.")]
-Differences = Annotated[
-    int,
-    Option(
-        "--differences",
-        metavar="N",
-        read=options.whole_number("--differences", 0),
-        help=f"Show at most N differences. Default: {MAX_DIFFERENCES}.",
-    ),
-]
-NoFail = Annotated[
-    bool, Option("--no-fail", help="Exit with code 0 even if ids differ; errors still exit with 2.")
-]
-
-
-class _Settings(NamedTuple):
-    """Pattern and special tokens, for whichever of the files lacks them."""
-
-    pattern: options.LoadPattern = None
-    special: options.LoadSpecial = None
-    no_special: options.NoSpecial = False
-
-    def load(self, *paths: str) -> list[byteweld.Tokenizer]:
-        """Load tokenizers; settings that none of them needs are an error."""
-        needs = [
-            not options.is_name(path)
-            and bool(byteweld.FORMATS[byteweld.recognize(_existing(path))].needs)
-            for path in paths
-        ]
-        if any(self) and not any(needs):
-            every = "both" if len(paths) == 2 else "all"
-            raise _errors.UsageError(
-                f"{every} files have their own pattern and special tokens; "
-                "leave --pattern, --special and --no-special out"
-            )
-        return [
-            options.load_tokenizer(path, **(self._asdict() if is_needed else {}))
-            for path, is_needed in zip(paths, needs, strict=True)
-        ]
-
 
 def _existing(path: str) -> str:
     """The path of a tokenizer's file; raises what loading raises if there is none."""
@@ -84,20 +36,40 @@ def _is_tokenizer(path: str) -> bool:
     return options.is_name(path) or byteweld.formats.recognized(options.file_of(path)) is not None
 
 
+def _load(paths: list[str], lacking: options.Lacking) -> list[byteweld.Tokenizer]:
+    """Load tokenizers; options that none of them needs are an error."""
+    needs = [
+        not options.is_name(path)
+        and bool(byteweld.FORMATS[byteweld.recognize(_existing(path))].needs)
+        for path in paths
+    ]
+    if any(lacking) and not any(needs):
+        every = "both" if len(paths) == 2 else "all"
+        raise _errors.UsageError(
+            f"{every} files have their own pattern and special tokens; "
+            "leave --pattern, --special and --no-special out"
+        )
+    return [
+        lacking.load(path) if is_needed else options.load_tokenizer(path)
+        for path, is_needed in zip(paths, needs, strict=True)
+    ]
+
+
 def run(
-    first: First,
-    second: Second,
-    source: options.Sources,
-    differences: Differences = MAX_DIFFERENCES,
-    no_fail: NoFail = False,
-    specials: options.Specials = options.Specials(),
-    threads: options.Threads = None,
-    json: options.Json = False,
-    html: options.Html = None,
-    force: options.Force = False,
-    settings: _Settings = _Settings(),
-    reading: options.Reading = options.Reading(),
-    runner: RunnerOptions = RunnerOptions(),
+    first: str,
+    second: str,
+    source: list[str],
+    *,
+    differences: options.Natural = MAX_DIFFERENCES,
+    no_fail: bool = False,
+    special_text: options.SpecialText = "special",
+    threads: options.Positive | None = None,
+    json: bool = False,
+    html: str | None = None,
+    force: bool = False,
+    lacking: options.Lacking,
+    reading: options.Reading,
+    runner: RunnerOptions,
 ) -> int:
     """Encode a corpus with several tokenizers and compare the results.
 
@@ -108,19 +80,24 @@ def run(
 
     With --runner ray, slices of the corpus are compared in tasks; the result is the same. With
     --work, what tasks have found is kept until the end, so that the same command resumes.
+
+    Args:
+        first (A): A tokenizer: a file, a folder, or the name of a vocabulary (see `byteweld list`).
+        second (B): Another tokenizer. More of them may follow.
+        differences: Show at most N differences.
+        no_fail: Exit with code 0 even if ids differ; errors still exit with 2.
     """
     runner.check(source, threads)
     shown = Shown(html, json=json, force=force)
     paths = [first, second]
     while len(source) > 1 and _is_tokenizer(source[0]):
         paths.append(source.pop(0))
-    tokenizers = settings.load(*paths)
-    known = {text: i for tok in tokenizers for text, i in tok.vocab.special_tokens.items()}
+    tokenizers = _load(paths, lacking)
     files = Documents(source, reading)
     how: dict[str, Any] = {
         "names": paths,
         "max_differences": differences,
-        **specials.arguments(known),
+        **options.special_arguments(special_text),
     }
     with (
         runner.open() as tasks,

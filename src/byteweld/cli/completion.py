@@ -9,10 +9,10 @@ import importlib
 import re
 import shlex
 from collections.abc import Callable, Iterator
-from typing import Annotated
+from typing import Literal
 
-from byteweld.cli import VERBS, _errors, _output
-from byteweld.cli._command import Argument, Command, Option, Parameter
+from byteweld.cli import VERBS, _output
+from byteweld.cli._command import Command
 
 EXAMPLES = """
 byteweld completion bash > ~/.local/share/bash-completion/completions/byteweld
@@ -20,31 +20,21 @@ byteweld completion zsh > ~/.zfunc/_byteweld
 byteweld completion fish > ~/.config/fish/completions/byteweld.fish
 """
 
-Shell = Annotated[str, Argument(metavar="SHELL", help="The shell: bash, zsh or fish.")]
 
-
-def run(shell: Shell) -> None:
+def run(shell: Literal["bash", "zsh", "fish"]) -> None:
     """Print a shell script that completes verbs, options and their values.
 
     For zsh, save it in a folder that is in fpath before compinit runs.
+
+    Args:
+        shell: The shell: bash, zsh or fish.
     """
-    write = _SHELLS.get(shell)
-    if write is None:
-        known = ", ".join(_SHELLS)
-        hint = _errors.nearest(shell, _SHELLS)
-        raise _errors.UsageError(f"SHELL is {shell!r}; it must be one of {known}{hint}")
     commands = [Command(name, importlib.import_module(v.module)) for name, v in VERBS.items()]
-    _output.lines(write(commands))
-
-
-def _options(command: Command) -> Iterator[tuple[Parameter, Option]]:
-    for parameter in command.params:
-        if isinstance(parameter.declared, Option) and not parameter.declared.is_hidden:
-            yield parameter, parameter.declared
+    _output.lines(_SHELLS[shell](commands))
 
 
 def _names(command: Command) -> str:
-    return " ".join([*(name for _, option in _options(command) for name in option.names), "--help"])
+    return " ".join([*(name for option in command.options for name in option.flags), "--help"])
 
 
 def _first_sentence(help: str) -> str:
@@ -58,8 +48,8 @@ def _bash(commands: list[Command]) -> Iterator[str]:
     yield '    case "$COMP_CWORD ${COMP_WORDS[1]} $before" in'
     yield f"        1\\ *) words={shlex.quote(verbs)} ;;"
     for command in commands:
-        for _, option in _options(command):
-            for name in option.names if option.choices else ():
+        for option in command.options:
+            for name in option.flags if option.choices else ():
                 yield f"        *\\ {command.name}\\ {name}) words='{' '.join(option.choices)}' ;;"
     for command in commands:
         yield f"        *\\ {command.name}\\ *) [[ $word == -* ]] && words='{_names(command)}' ;;"
@@ -89,11 +79,11 @@ def _zsh(commands: list[Command]) -> Iterator[str]:
     yield '    case "$words[2]" in'
     for command in commands:
         yield f"        {command.name}) _arguments \\"
-        for parameter, option in _options(command):
-            repeated = "*" if parameter.is_list else ""
+        for option in command.options:
+            repeated = "*" if option.is_list else ""
             values = f"({' '.join(option.choices)})" if option.choices else "_files"
-            value = "" if parameter.is_flag else f":{escaped(option.metavar)}:{values}"
-            for name in option.names:
+            value = "" if option.read is None else f":{escaped(option.metavar)}:{values}"
+            for name in option.flags:
                 summary = escaped(_first_sentence(option.help))
                 yield f"            '{repeated}{name}[{summary}]{value}' \\"
         yield "            '*:file:_files' ;;"
@@ -113,15 +103,15 @@ def _fish(commands: list[Command]) -> Iterator[str]:
         summary = quoted(verb.summary)
         yield f"complete -c byteweld -n __fish_use_subcommand -f -a {name} -d {summary}"
     for command in commands:
-        for parameter, option in _options(command):
+        for option in command.options:
             names = " ".join(
                 f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}"
-                for name in option.names
+                for name in option.flags
             )
             values = f" -x -a {quoted(' '.join(option.choices))}" if option.choices else " -r"
             yield (
                 f"complete -c byteweld -n '__fish_seen_subcommand_from {command.name}' {names}"
-                f"{'' if parameter.is_flag else values} -d {quoted(_first_sentence(option.help))}"
+                f"{'' if option.read is None else values} -d {quoted(_first_sentence(option.help))}"
             )
 
 

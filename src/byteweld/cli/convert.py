@@ -6,14 +6,14 @@ import contextlib
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import byteweld
 from byteweld import formats
 from byteweld.cli import DONE, NO, _errors, _output, _probe, _targets
 from byteweld.cli import _options as options
-from byteweld.cli._command import Argument, Option
 from byteweld.cli._documents import Documents
+from byteweld.corpus import ReadingOptions
 from byteweld.formats import dropping
 from byteweld.formats._beside import config_path
 from byteweld.formats._json import MAX_BESIDE_BYTES, read_file
@@ -25,65 +25,25 @@ byteweld convert tokenizer.json export/ --format ck
 byteweld convert tokenizer.json ranks.tiktoken --drop normalizer --corpus books/
 """
 
-In = Annotated[
-    str,
-    Argument(
-        metavar="IN",
-        help="A file or folder in any format, or the name of a vocabulary (see `byteweld list`).",
-    ),
-]
-Out = Annotated[str, Argument(metavar="OUT", help="The file or folder to write.")]
-OutFormat = Annotated[
-    str | None,
-    Option(
-        "--format",
-        metavar="NAME",
-        help=f"The format of OUT: {', '.join(byteweld.FORMATS)}. Default: by its name.",
-    ),
-]
-From = Annotated[
-    str | None,
-    Option(
-        "--from",
-        metavar="NAME",
-        help="The format of IN. Default: detected from its content.",
-    ),
-]
-Drop = Annotated[
-    list[str] | None,
-    Option(
-        "--drop",
-        metavar="KEY",
-        help="Drop a feature that OUT cannot represent; may be repeated. KEY is one of: "
-        + ", ".join(
-            f"{dropping.key_of(name)} ({what})" for name, what in dropping.DROPPABLE.items()
-        )
-        + ".",
-    ),
-]
-CorpusSources = Annotated[
-    list[str] | None,
-    Option(
-        "--corpus",
-        metavar="SOURCE",
-        help="A file, folder or glob of documents whose ids to compare as well. May be repeated.",
-    ),
-]
+WORDS = {
+    "droppable": ", ".join(
+        f"{dropping.key_of(name)} ({what})" for name, what in dropping.DROPPABLE.items()
+    )
+}
 
 
 def run(
-    in_path: In,
-    out: Out,
-    format: OutFormat = None,
-    from_format: From = None,
-    drop: Drop = None,
-    corpus: CorpusSources = None,
-    force: options.Force = False,
-    json: options.Json = False,
-    pattern: options.LoadPattern = None,
-    special: options.LoadSpecial = None,
-    no_special: options.NoSpecial = False,
-    reading: options.Reading = options.Reading(),
+    in_path: str,
+    out: str,
+    *,
+    format: str | None = None,
+    from_format: str | None = None,
+    drop: list[str] | None = None,
+    corpus: list[str] | None = None,
+    force: bool = False,
+    json: bool = False,
+    lacking: options.Lacking,
+    reading: options.Reading,
 ) -> int:
     """Write a tokenizer in another format, and verify that it is still the same tokenizer.
 
@@ -92,15 +52,24 @@ def run(
     corpus. If anything differs, nothing is written and the exit code is 1. A feature that the new
     format cannot represent is an error, unless you --drop it. ck's binary export has no pattern and
     implies that of ck's runtime; if the original has another one, a message says so.
+
+    Args:
+        in_path (IN): A file or folder in any format, or the name of a vocabulary (see
+            `byteweld list`).
+        out: The file or folder to write.
+        format (NAME): The format of OUT: {formats}. Default: by its name.
+        from_format (--from NAME): The format of IN. Default: detected from its content.
+        drop (KEY): Drop a feature that OUT cannot represent; may be repeated. KEY is one of:
+            {droppable}.
+        corpus (SOURCE): A file, folder or glob of documents whose ids to compare as well. May be
+            repeated.
     """
     if format in formats.EXPORTS:
         raise _errors.UsageError(
             f"the format {format!r} is never read, so it cannot be verified; write it from Python: "
             f"byteweld.load({in_path!r}).save({out!r}, format={format!r})"
         )
-    original = options.load_tokenizer(
-        in_path, format=from_format, pattern=pattern, special=special, no_special=no_special
-    )
+    original = lacking.load(in_path, from_format)
     target = _targets.Target(out, format)
     tok = original if not drop else byteweld.Tokenizer(dropping.drop(original.vocab, drop))
     _check(tok, target, force=force)
@@ -141,7 +110,7 @@ def _reload(target: _targets.Target) -> byteweld.Tokenizer:
     return byteweld.load(target.path, format=target.format)
 
 
-def _documents(sources: Sequence[str], reading: options.Reading) -> Iterator[bytes]:
+def _documents(sources: Sequence[str], reading: ReadingOptions) -> Iterator[bytes]:
     files = Documents(sources, reading)
     for _, documents in files:
         yield from documents

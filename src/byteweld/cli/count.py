@@ -9,7 +9,7 @@ from typing import Annotated
 
 import byteweld
 from byteweld.cli import _corpus, _errors, _output
-from byteweld.cli import _options as options
+from byteweld.cli import _old_options as options
 from byteweld.cli._command import Option
 from byteweld.cli._runner import RankOptions, RunnerOptions
 from byteweld.corpus import Corpus
@@ -81,7 +81,7 @@ def run(
         _check_out(out, force=force)
     runner.check(source, threads)
     rank = ranks.open(runner, threads)
-    sources = _corpus.open_all(source, chosen, reading)
+    sources = _corpus.open_all(source, chosen, reading.options())
     if rank is not None:
         _count_share(rank, sources, chosen, out, memory)
         return

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated
 
 import byteweld
 from byteweld.cli import _errors, _input, _output
 from byteweld.cli import _options as options
-from byteweld.cli._command import Argument, Option
 
 EXAMPLES = """
 byteweld decode --tokenizer tokenizer.json ids.txt
@@ -22,25 +20,22 @@ _BETWEEN = rb"[\s,\[\]]"
 _ID = re.compile(rb"([0-9]+)(?=" + _BETWEEN + rb"|\Z)|([^\s,\[\]]+)")
 _MAX_ID = 2**32 - 1
 
-File = Annotated[
-    str | None,
-    Argument(metavar="FILE", help="A file of ids, or - for standard input (the default)."),
-]
-Ids = Annotated[
-    str | None, Option("--ids", metavar="IDS", help="The ids to decode, instead of FILE.")
-]
-
 
 def run(
-    file: File = None,
-    ids: Ids = None,
-    tokenizer: options.TokenizerPath = "tokenizer.json",
-    loading: options.Loading = options.Loading(),
+    file: str | None = None,
+    *,
+    ids: str | None = None,
+    tokenizer: str = options.DEFAULT_TOKENIZER,
+    loading: options.Loading,
 ) -> None:
     """Turn ids back into text, byte for byte. No newline is added.
 
     Ids are decimal numbers separated by whitespace or commas, or JSON lists. Several lists are
     decoded as one.
+
+    Args:
+        file: A file of ids, or - for standard input (the default).
+        ids (IDS): The ids to decode, instead of FILE.
     """
     if file is not None and ids is not None:
         raise _errors.UsageError("decode takes FILE or --ids, not both")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Annotated, Any
+from typing import Any
 
 import byteweld
 from byteweld._text import batches
 from byteweld.cli import _errors, _input, _output
 from byteweld.cli import _options as options
-from byteweld.cli._command import Option
+from byteweld.cli._options import SpecialText
 from byteweld.render import spans, to_ansi
 
 EXAMPLES = """
@@ -24,40 +24,41 @@ byteweld encode --tokenizer cl100k_base --special-text text README.md
 _IDS_AT_ONCE = 1 << 16
 _FEW_BYTES = 1 << 20  # below this, encode to lists: importing numpy would take longer
 
-Lines = Annotated[
-    bool, Option("--lines", help="Make each line a document, including its line ending.")
-]
-AddBos = Annotated[bool, Option("--add-bos", help="Add the bos token before each document.")]
-AddEos = Annotated[bool, Option("--add-eos", help="Add the eos token after each document.")]
-Show = Annotated[bool, Option("--show", help="Show the tokens in color instead of the ids.")]
-Json = Annotated[bool, Option("--json", help="Write the ids of each document as a JSON list.")]
-
 
 def run(
-    source: options.TextSources = None,
-    text: options.Text = None,
-    lines: Lines = False,
-    specials: options.SpecialsOrFail = options.SpecialsOrFail(),
-    add_bos: AddBos = False,
-    add_eos: AddEos = False,
-    show: Show = False,
-    json: Json = False,
-    threads: options.Threads = None,
-    tokenizer: options.TokenizerPath = "tokenizer.json",
-    loading: options.Loading = options.Loading(),
+    source: list[str] | None = None,
+    *,
+    text: str | None = None,
+    lines: bool = False,
+    special_text: SpecialText = "fail",
+    add_bos: bool = False,
+    add_eos: bool = False,
+    show: bool = False,
+    json: bool = False,
+    threads: options.Positive | None = None,
+    tokenizer: str = options.DEFAULT_TOKENIZER,
+    loading: options.Loading,
 ) -> None:
     """Turn text into ids: one line of ids per document.
 
     The text comes from files, from standard input (- or no SOURCE), or from --text. It is encoded
     byte for byte, final newline included, and need not be UTF-8. Each file is one document, unless
     --lines is given.
+
+    Args:
+        source (SOURCE...): Files, or - for standard input (the default).
+        lines: Make each line a document, including its line ending.
+        add_bos: Add the bos token before each document.
+        add_eos: Add the eos token after each document.
+        show: Show the tokens in color instead of the ids.
+        json: Write the ids of each document as a JSON list.
     """
     sources = _input.sources("encode", source, text)
     _input.check_files(sources)
     if show and json:
         raise _errors.UsageError("encode takes --show or --json, not both")
     tok = loading.load(tokenizer)
-    arguments = specials.arguments(tok.vocab.special_tokens)
+    arguments = options.special_arguments(special_text)
     before = tok.encode("", add_bos=True) if add_bos else []
     after = tok.encode("", add_eos=True) if add_eos else []
     sizes = [_input.size(name) for name in sources]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Any
 
 import byteweld
 from byteweld.cli import _corpus, _errors, _input, _output
 from byteweld.cli import _options as options
-from byteweld.cli._command import Argument, Option
+from byteweld.cli._options import SpecialText
 from byteweld.cli._page import Shown
+from byteweld.corpus import ReadingOptions
 from byteweld.sources import Sources
+from byteweld.training.plan import check_size
 
 EXAMPLES = """
 byteweld explain --tokenizer tokenizer.json 'lowest of all'
@@ -25,103 +27,27 @@ byteweld explain --train --pattern gpt2 --special '<|x|>' 'she eats<|x|>he eats'
 _MAX_PRETOKEN_BYTES = 1024
 _MERGES = 8
 
-SourceNames = Annotated[
-    list[str] | None,
-    Argument(
-        metavar="SOURCE...",
-        help="Files, or - for standard input (the default); with --train, also folders, globs and "
-        "saved counts. A SOURCE that is not a file is taken as text, unless it looks like a path.",
-    ),
-]
-Train = Annotated[
-    bool,
-    Option(
-        "--train",
-        help="Explain how training on a corpus of any size works instead; files are read as by "
-        "`byteweld train`, and each text is a document.",
-    ),
-]
-VocabSize = Annotated[
-    int | None,
-    Option(
-        "--vocab-size",
-        metavar="N",
-        read=options.vocab_size("--vocab-size"),
-        help=f"The size of the vocabulary; 4k is 4 x 1024. Default: enough for {_MERGES} merges.",
-        group="With --train",
-    ),
-]
-RecipeName = Annotated[
-    str | None,
-    Option(
-        "--recipe",
-        metavar="NAME",
-        help=f"The recipe: {', '.join(byteweld.RECIPES)}. Default: plain, which has no pattern.",
-        choices=list(byteweld.RECIPES),
-        group="With --train",
-    ),
-]
-PatternText = Annotated[
-    str | None,
-    Option(
-        "--pattern",
-        metavar="P",
-        help="The pattern to train with or, without --train, for tokenizer files that do not have "
-        "one: "
-        f"{', '.join(byteweld.PATTERNS)}, none, or a regular expression.",
-    ),
-]
-Special = Annotated[
-    list[str] | None,
-    Option(
-        "--special",
-        metavar="TEXT=ID",
-        help="A special token, for tokenizer files that do not list them. With --train, pass only "
-        "TEXT. May be repeated.",
-    ),
-]
-TokenizerPath = Annotated[
-    str | None,
-    Option(
-        "--tokenizer",
-        "-t",
-        metavar="PATH",
-        help="The tokenizer: a file, a folder, or the name of a vocabulary (see `byteweld list`). "
-        "Default: tokenizer.json.",
-        group="Tokenizer",
-    ),
-]
-MaxPretokenBytes = Annotated[
-    int | None,
-    Option(
-        "--max-pretoken-bytes",
-        metavar="N",
-        read=options.whole_number("--max-pretoken-bytes", 1),
-        help="Reject longer pre-tokens, since the time grows with the square of their length. "
-        f"Default: {_MAX_PRETOKEN_BYTES}.",
-    ),
-]
-
 
 def run(
-    source: SourceNames = None,
-    text: options.Text = None,
-    train: Train = False,
-    specials: options.SpecialsOrFail = options.SpecialsOrFail(),
-    pattern: PatternText = None,
-    special: Special = None,
-    max_pretoken_bytes: MaxPretokenBytes = None,
-    json: options.Json = False,
-    html: options.Html = None,
-    force: options.Force = False,
-    tokenizer: TokenizerPath = None,
-    format: options.Format = None,
-    no_special: options.NoSpecial = False,
-    recipe: RecipeName = None,
-    vocab_size: VocabSize = None,
-    reading: options.Reading = options.Reading(),
-    threads: options.Threads = None,
-    memory: options.Memory = None,
+    source: list[str] | None = None,
+    *,
+    text: str | None = None,
+    train: bool = False,
+    special_text: SpecialText | None = None,
+    pattern: str | None = None,
+    special: list[str] | None = None,
+    max_pretoken_bytes: options.Positive | None = None,
+    json: bool = False,
+    html: str | None = None,
+    force: bool = False,
+    recipe: options.RecipeName | None = None,
+    vocab_size: options.Size | None = None,
+    tokenizer: str | None = None,
+    format: str | None = None,
+    no_special: bool = False,
+    reading: options.Reading,
+    threads: options.Positive | None = None,
+    memory: str | None = None,
 ) -> None:
     """Show step by step how text becomes tokens, or how training finds merges.
 
@@ -130,6 +56,32 @@ def run(
     For encoding, shows the pairs that could merge at each step, the one that does, the merge tree,
     and where greedy longest match would differ. For training (--train), shows the pair counts at
     each step, the pair that is merged, and how ties are broken.
+
+    Args:
+        source (SOURCE...): Files, or - for standard input (the default); with --train, also
+            folders, globs and saved counts. A SOURCE that is not a file is taken as text, unless
+            it looks like a path.
+        train: Explain how training on a corpus of any size works instead; files are read as by
+            `byteweld train`, and each text is a document.
+        pattern (P): The pattern to train with or, without --train, for tokenizer files that do not
+            have one: {patterns}, none, or a regular expression.
+        special (TEXT=ID): A special token, for tokenizer files that do not list them. With
+            --train, pass only TEXT. May be repeated.
+        max_pretoken_bytes: Reject longer pre-tokens, since the time grows with the square of their
+            length. Default: 1024.
+        special_text (WHAT): How to treat special tokens that occur in the text. fail: stop with an
+            error. text: encode them as ordinary text. special: encode each as its id. Default:
+            fail.
+
+    With --train:
+        recipe: The recipe: {recipes}. Default: plain, which has no pattern.
+        vocab_size: The size of the vocabulary; 4k is 4 x 1024. Default: enough for 8 merges.
+
+    Tokenizer:
+        tokenizer (-t PATH): The tokenizer: a file, a folder, or the name of a vocabulary (see
+            `byteweld list`). Default: tokenizer.json.
+        format (NAME): The tokenizer's format: {formats}. Default: detected from its content.
+        no_special: Load without special tokens, for files that do not list them.
     """
     explained: Any
     shown = Shown(html, json=json, force=force)
@@ -139,34 +91,28 @@ def run(
             ("--tokenizer", tokenizer is not None),
             ("--format", format is not None),
             ("--no-special", no_special),
-            ("--special-text", specials.special_text is not None),
-            ("--allowed-special", bool(specials.allowed_special)),
-            ("--plain", specials.plain),
+            ("--special-text", special_text is not None),
             ("--max-pretoken-bytes", max_pretoken_bytes is not None),
         ):
             if is_given:
                 raise _errors.UsageError(f"explain takes --train or {flag}, not both")
-        chosen = options.make_recipe(
-            recipe or "plain",
-            pattern=pattern,
-            special=special,
-            specials_file=None,
-            ascii_only=False,
-        )
+        given = {"pattern": pattern, "special_tokens": special}
+        changes = {name: value for name, value in given.items() if value is not None}
+        chosen = options.make_recipe(recipe or "plain", changes)
         explained = _explain_training(
             _open(sources, text, chosen, reading), chosen, vocab_size, threads, memory
         )
     else:
         if recipe is not None or vocab_size is not None:
             raise _errors.UsageError("--recipe and --vocab-size need --train")
-        if threads or memory or reading != options.Reading():
+        if threads or memory or reading:
             raise _errors.UsageError("--threads, --memory and the reading options need --train")
         if len(sources) > 1:
             raise _errors.UsageError(
                 "explain takes one SOURCE; put text that contains spaces in quotes"
             )
         tok = options.load_tokenizer(
-            tokenizer or "tokenizer.json",
+            tokenizer or options.DEFAULT_TOKENIZER,
             format=format,
             pattern=pattern,
             special=special,
@@ -176,7 +122,7 @@ def run(
             tok,
             _documents(sources, text)[0],
             max_pretoken_bytes=max_pretoken_bytes or _MAX_PRETOKEN_BYTES,
-            **specials.arguments(tok.vocab.special_tokens),
+            **options.special_arguments(special_text or "fail"),
         )
     shown.show(
         "Training, step by step" if train else "Why these tokens",
@@ -199,7 +145,7 @@ def _document(source: str) -> bytes:
 
 
 def _open(
-    given: Sequence[str], text: str | None, recipe: byteweld.Recipe, reading: options.Reading
+    given: Sequence[str], text: str | None, recipe: byteweld.Recipe, reading: ReadingOptions
 ) -> Sources:
     """Open the sources of a training: files and folders to read, or the text itself."""
     files = [
@@ -209,7 +155,7 @@ def _open(
         missing = next(source for source in given if source not in files)
         raise _errors.UsageError(f"{missing}: no such file; pass either files or text")
     if not files:
-        if reading != options.Reading():
+        if reading:
             raise _errors.UsageError("the reading options are for files; the SOURCE is text")
         return Sources(documents=_documents(given, text))
     for source in files:
@@ -232,7 +178,7 @@ def _explain_training(
 ) -> Any:
     if vocab_size is None:
         vocab_size = recipe.minimum_size + _MERGES
-    options.check_size(vocab_size, recipe)
+    check_size(vocab_size, recipe)
     with _corpus.Bars(sources) as bars:
         counted = sources.count(recipe, num_threads=threads, memory=memory, progress=bars.count)
         bars.close()

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import byteweld
-from byteweld._files import read_regular
 from byteweld.api import choose_recipe
 from byteweld.cli import _corpus, _errors, _input, _output, _targets, _training
 from byteweld.cli import _options as options
-from byteweld.cli._command import Argument, Option
-from byteweld.formats._json import MAX_BESIDE_BYTES
+from byteweld.corpus import ReadingOptions
 from byteweld.render import visible
 from byteweld.sources import Sources
 from byteweld.training.plan import make_plan, minimum_size
-from byteweld.training.run import Result
-from byteweld.training.run import run as run_training
 from byteweld.training.words import Form, Word, documents_of, find_words, read_words
 
 EXAMPLES = """
@@ -31,58 +27,6 @@ byteweld extend r50k.tiktoken --pattern gpt2 --no-special --words terms.txt --ou
 _SHOWN = 10  # words of each kind
 _SHOWN_PARTS = 8  # of a word
 
-TokenizerArgument = Annotated[
-    str,
-    Argument(
-        metavar="TOKENIZER",
-        help="The tokenizer to extend: a file, a folder, or the name of a vocabulary "
-        "(see `byteweld list`).",
-    ),
-]
-SourceNames = Annotated[
-    list[str] | None,
-    Argument(metavar="SOURCE...", help=f"The corpus to learn from. {options.SOURCES_HELP}"),
-]
-Add = Annotated[
-    int | None,
-    Option(
-        "--add",
-        metavar="N",
-        read=options.vocab_size("--add"),
-        help="How many tokens to add; 4k is 4 x 1024. With words, the most to add. Default with "
-        "words: as many as they need.",
-    ),
-]
-WordOption = Annotated[
-    list[str] | None,
-    Option(
-        "--word",
-        metavar="WORD",
-        help="A word to make a single token, instead of a corpus. May be repeated.",
-    ),
-]
-WordsFile = Annotated[
-    str | None,
-    Option(
-        "--words",
-        metavar="FILE",
-        help="A file of such words, one per line, or - for standard input; blank lines and "
-        "duplicates are ignored.",
-    ),
-]
-Out = Annotated[
-    str, Option("--out", metavar="PATH", help="The file or folder to write.", group="Writing")
-]
-From = Annotated[
-    str | None,
-    Option(
-        "--from",
-        metavar="NAME",
-        help="The format of TOKENIZER. Default: detected from its content.",
-        group="Tokenizer",
-    ),
-]
-
 
 class _Extension(NamedTuple):
     """A tokenizer before and after."""
@@ -90,11 +34,11 @@ class _Extension(NamedTuple):
     before: byteweld.Tokenizer
     after: byteweld.Tokenizer
     target: _targets.Target
-    result: Result
 
     @property
     def training(self) -> byteweld.Training:
-        return self.result.training
+        assert self.after.training is not None  # it was just trained
+        return self.after.training
 
     @property
     def first_id(self) -> int:
@@ -137,23 +81,22 @@ prepare = _training.prepare
 
 
 def run(
-    tokenizer: TokenizerArgument,
-    out: Out,
-    source: SourceNames = None,
-    add: Add = None,
-    word: WordOption = None,
-    words: WordsFile = None,
-    format: _training.OutFormat = None,
-    force: _training.Force = False,
-    threads: options.Threads = None,
-    memory: options.Memory = None,
-    progress: _training.ProgressKind = None,
-    json: options.Json = False,
-    from_format: From = None,
-    pattern: options.LoadPattern = None,
-    special: options.LoadSpecial = None,
-    no_special: options.NoSpecial = False,
-    reading: options.Reading = options.Reading(),
+    tokenizer: str,
+    source: list[str] | None = None,
+    *,
+    add: options.Size | None = None,
+    word: list[str] | None = None,
+    words: str | None = None,
+    out: str,
+    format: str | None = None,
+    force: bool = False,
+    threads: options.Positive | None = None,
+    memory: str | None = None,
+    progress: Literal["json"] | None = None,
+    json: bool = False,
+    from_format: str | None = None,
+    lacking: options.Lacking,
+    reading: options.Reading,
 ) -> None:
     """Add tokens to a tokenizer: learn more merges from a corpus, or from a list of words.
 
@@ -165,14 +108,28 @@ def run(
     token; it is reported, and the others are learned.
 
     `byteweld train --start` does the same for a corpus, with all options of training.
+
+    Args:
+        tokenizer: The tokenizer to extend: a file, a folder, or the name of a vocabulary (see
+            `byteweld list`).
+        source (SOURCE...): The corpus to learn from. Files, folders, globs or URLs, or - for
+            standard input, which is plain, uncompressed text: one document unless --lines,
+            --separator or --json-lines splits it.
+        add: How many tokens to add; 4k is 4 x 1024. With words, the most to add. Default with
+            words: as many as they need.
+        word (WORD): A word to make a single token, instead of a corpus. May be repeated.
+        words (FILE): A file of such words, one per line, or - for standard input; blank lines and
+            duplicates are ignored.
+
+    Writing:
+        out (PATH): The file or folder to write.
+        format (NAME): The format of --out: {formats}. Default: by its name.
+        force: Overwrite existing files.
     """
-    _output.progress_as_json(progress == "json")
     has_words = bool(word) or words is not None
     _check_usage(source, add, reading, has_words=has_words)
     given = _read_words(word or [], words) if has_words else []
-    start = options.load_tokenizer(
-        tokenizer, format=from_format, pattern=pattern, special=special, no_special=no_special
-    )
+    start = lacking.load(tokenizer, from_format)
     # A word counts once, however rare or long it is.
     changes = {"min_frequency": 1, "max_token_bytes": None} if has_words else {}
     recipe = choose_recipe(None, start, {}, changes)
@@ -187,34 +144,32 @@ def run(
     vocab_size = minimum_size(recipe, start.vocab) + size
     target = _targets.Target(out, format)
     smallest = make_plan(vocab_size, recipe, start.vocab).smallest()
-    files = [*_targets.check(smallest, target, force=force), _targets.report_file(target)]
-    _targets.check_free(files, force=force)
+    files = _targets.check_all(smallest, [target], force)
     if has_words and all(one.problem for one in found):
         _say_problems(found)
         raise _errors.UsageError("none of the words can be a single token; nothing was written")
-    with _training.Display(sources, None, None) as display:
-        result = run_training(
+    with _training.Display(sources, is_quiet=has_words) as display:
+        tok = byteweld.train(
             sources,
-            vocab_size,
-            recipe,
-            start=start.vocab,
+            vocab_size=vocab_size,
+            recipe=recipe,
+            start=start,
             num_threads=threads,
             memory=memory,
             progress=display.on_event,
-            on_counted=None if has_words else display.on_counted,
+            on_counted=display.on_counted,
         )
-    tok = byteweld.Tokenizer._trained(result.vocab, result.training)
-    made = _Extension(start, tok, target, result)
+    made = _Extension(start, tok, target)
     started = time.perf_counter()
     _targets.save_all([(tok, [target])], files=files, force=force)
-    seconds = _training.seconds(result.training, time.perf_counter() - started)
+    seconds = _training.seconds(tok, time.perf_counter() - started)
     report = _common_report(made, seconds)
     if has_words:
         measured = [_measure(one, made) for one in found]
         _say_words(measured, made, add)
         report |= _words_report(measured)
     else:
-        rates = _rates(made, threads)
+        rates = _rates(made, display.counted.counts, threads)
         _say_corpus(made, rates)
         report |= _corpus_report(made, rates)
     lost = _targets.lost_pattern(tok.vocab, target)
@@ -229,14 +184,14 @@ def run(
 
 
 def _check_usage(
-    source: Sequence[str] | None, add: int | None, reading: options.Reading, *, has_words: bool
+    source: Sequence[str] | None, add: int | None, reading: ReadingOptions, *, has_words: bool
 ) -> None:
     if add is not None and add < 1:
         raise _errors.UsageError(f"--add is {add}; it must be at least 1")
     if has_words:
         if source:
             raise _errors.UsageError("extend takes SOURCE or words (--word, --words), not both")
-        if reading != options.Reading():
+        if reading:
             raise _errors.UsageError("the reading options are for a SOURCE; leave them out")
     elif not source:
         raise _errors.UsageError("extend needs a SOURCE with --add N, or --word or --words")
@@ -253,13 +208,8 @@ def _read_words(given: Sequence[str], file: str | None) -> list[str]:
     lines = list(given)
     if file is not None:
         is_stdin = file == _input.STDIN
-        data = _input.read(file) if is_stdin else read_regular(file, MAX_BESIDE_BYTES)
-        try:
-            lines += data.decode("utf-8-sig").split("\n")
-        except UnicodeDecodeError as error:
-            raise byteweld.FormatError(
-                f"expected UTF-8 ({error.reason})", path=file, offset=error.start
-            ) from None
+        content = options.as_text(_input.read(file), file) if is_stdin else options.read_text(file)
+        lines += content.split("\n")
     words = read_words(lines)
     if not words:
         if file is None:
@@ -317,8 +267,8 @@ class _Rates(NamedTuple):
     after: float | None
 
 
-def _rates(made: _Extension, threads: int | None) -> _Rates:
-    counts, training = made.result.counted.counts, made.training
+def _rates(made: _Extension, counts: byteweld.Counts, threads: int | None) -> _Rates:
+    training = made.training
     if made.after.vocab.pattern == training.recipe.pattern:
         tokens = training.first_tokens
         before = training.total_bytes / tokens if tokens else None
@@ -340,16 +290,9 @@ def _say_corpus(made: _Extension, rates: _Rates) -> None:
 
 
 def _corpus_report(made: _Extension, rates: _Rates) -> dict[str, Any]:
-    counted = made.result.counted
     return {
         "bytes_per_token": rates._asdict(),
-        "corpus": {
-            "files": counted.files or 0,
-            "bytes": counted.file_bytes or 0,
-            "pretokens": counted.counts.total,
-            "distinct_pretokens": len(counted.counts),
-            "skipped_documents": counted.counts.skipped_documents,
-        },
+        "corpus": _training.corpus_report(made.training),
     }
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
 
 from byteweld.cli import _options as options
 from byteweld.cli import _output
-from byteweld.cli._command import Argument, Option
 from byteweld.encodings import find_encodings
 from byteweld.fetching import TIMEOUT_SECONDS, fetch, find_file, find_target, find_url, is_fetched
 from byteweld.known_encodings import FETCHABLE
@@ -20,26 +18,12 @@ byteweld fetch o200k_base qwen3
 byteweld fetch cl100k_base --force
 """
 
-Names = Annotated[
-    list[str] | None,
-    Argument(metavar="NAME...", help="Vocabularies to download. Default: list them."),
-]
-Force = Annotated[
-    bool, Option("--force", help="Download again, and replace a file that is there already.")
-]
-Timeout = Annotated[
-    int,
-    Option(
-        "--timeout",
-        metavar="SECONDS",
-        read=options.whole_number("--timeout", 1),
-        help=f"How long to wait for the server each time. Default: {TIMEOUT_SECONDS:.0f}.",
-    ),
-]
-
 
 def run(
-    names: Names = None, force: Force = False, timeout: Timeout = round(TIMEOUT_SECONDS)
+    names: list[str] | None = None,
+    *,
+    force: bool = False,
+    timeout: options.Positive = round(TIMEOUT_SECONDS),
 ) -> None:
     """Download public vocabularies, so that -t NAME and byteweld.load find them.
 
@@ -49,6 +33,11 @@ def run(
     data folder, such as ~/.local/share/byteweld).
 
     Each vocabulary has its own license, which the list shows.
+
+    Args:
+        names (NAME...): Vocabularies to download. Default: list them.
+        force: Download again, and replace a file that is there already.
+        timeout (SECONDS): How long to wait for the server each time.
     """
     if not names:
         _output.lines(_listing())

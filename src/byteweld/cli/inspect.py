@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import byteweld
 from byteweld.cli import _bytes, _errors, _overview
 from byteweld.cli import _options as options
-from byteweld.cli._command import Argument, Option
 from byteweld.cli._documents import Documents
+from byteweld.cli._options import SpecialText
 from byteweld.cli._page import Shown
 from byteweld.dataset._manifest import dataset_folder, is_dataset
 from byteweld.render import token_names, visible
@@ -29,75 +29,22 @@ byteweld inspect --bytes drawings/ --ext .svg
 byteweld inspect data/ --tokenizer tokenizer.json
 """
 
-_ALL = "all"
-
-TokenizerArgument = Annotated[
-    str | None,
-    Argument(
-        metavar="TOKENIZER",
-        help="A file, a folder, or the name of a vocabulary. Or a dataset: the folder that "
-        "`byteweld tokenize` made, or its manifest.json. Default: tokenizer.json.",
-    ),
-]
-OfDataset = Annotated[
-    str | None,
-    Option(
-        "--tokenizer",
-        "-t",
-        metavar="PATH",
-        help="The tokenizer that made a dataset, to decode its first documents. Without TOKENIZER, "
-        "the tokenizer to show.",
-    ),
-]
-Merges = Annotated[
-    str | None,
-    Option(
-        "--merges",
-        metavar="[N]",
-        bare=_ALL,
-        help="Print the merges in order, or only the first N.",
-    ),
-]
-TreeOf = Annotated[
-    str | None,
-    Option(
-        "--tree", metavar="TOKEN", help="Draw the merge tree of a token, given by its text or id."
-    ),
-]
-Bytes = Annotated[
-    str | None,
-    Option(
-        "--bytes",
-        metavar="SOURCE",
-        help="Show which byte values a file, folder or glob uses (- for standard input), and "
-        "whether `train --ascii-only` would accept it. Takes no TOKENIZER.",
-    ),
-]
-Corpus = Annotated[
-    list[str] | None,
-    Option(
-        "--corpus",
-        metavar="SOURCE",
-        help="Measure the tokenizer on these files, folders or globs, or - for standard input. "
-        "May be repeated.",
-    ),
-]
-
 
 def run(
-    tokenizer: TokenizerArgument = None,
-    merges: Merges = None,
-    tree: TreeOf = None,
-    bytes_of: Bytes = None,
-    corpus: Corpus = None,
-    of_dataset: OfDataset = None,
-    specials: options.Specials = options.Specials(),
-    json: options.Json = False,
-    html: options.Html = None,
-    force: options.Force = False,
-    threads: options.Threads = None,
-    loading: options.Loading = options.Loading(),
-    reading: options.Reading = options.Reading(),
+    tokenizer: str | None = None,
+    *,
+    merges: str | None = None,
+    tree: str | None = None,
+    bytes_of: str | None = None,
+    corpus: list[str] | None = None,
+    of_dataset: str | None = None,
+    special_text: SpecialText | None = None,
+    json: bool = False,
+    html: str | None = None,
+    force: bool = False,
+    threads: options.Positive | None = None,
+    loading: options.Loading,
+    reading: options.Reading,
 ) -> None:
     """Show a tokenizer: its size, pattern, special tokens, longest and unreachable tokens.
 
@@ -109,6 +56,21 @@ def run(
 
     For a dataset, shows what it was made from and how, a histogram of document lengths, and the
     first documents.
+
+    Args:
+        tokenizer: A file, a folder, or the name of a vocabulary. Or a dataset: the folder that
+            `byteweld tokenize` made, or its manifest.json. Default: tokenizer.json.
+        merges ([N]): Print the merges in order, or only the first N.
+        tree (TOKEN): Draw the merge tree of a token, given by its text or id.
+        bytes_of (--bytes SOURCE): Show which byte values a file, folder or glob uses (- for
+            standard input), and whether `train --ascii-only` would accept it. Takes no TOKENIZER.
+        corpus (SOURCE): Measure the tokenizer on these files, folders or globs, or - for standard
+            input. May be repeated.
+        of_dataset (-t --tokenizer PATH): The tokenizer that made a dataset, to decode its first
+            documents. Without TOKENIZER, the tokenizer to show.
+        special_text (WHAT): How to treat special tokens that occur in the corpus. fail: stop with
+            an error. text: encode them as ordinary text. special: encode each as its id. Default:
+            special.
     """
     if sum(asked is not None for asked in (merges, tree, bytes_of, corpus)) > 1:
         raise _errors.UsageError("inspect takes one of --merges, --tree, --bytes and --corpus")
@@ -116,9 +78,9 @@ def run(
         tokenizer, of_dataset = of_dataset or "tokenizer.json", None
     if bytes_of is not None and (tokenizer is not None or loading != options.Loading()):
         raise _errors.UsageError("inspect --bytes takes no TOKENIZER, and no options of one")
-    if corpus is None and (any(specials) or threads):
+    if corpus is None and (special_text or threads):
         raise _errors.UsageError("--special-text and --threads need --corpus")
-    if corpus is None and bytes_of is None and reading != options.Reading():
+    if corpus is None and bytes_of is None and reading:
         raise _errors.UsageError("the reading options need --corpus or --bytes")
     shown = Shown(html, json=json, force=force)
     if tokenizer is not None and is_dataset(dataset_folder(tokenizer)):
@@ -151,7 +113,7 @@ def run(
         shown.show(tokenizer, overview)
         return
     files = Documents(corpus, reading)
-    measured = _evaluate(tok, files, threads, specials.arguments(tok.vocab.special_tokens))
+    measured = _evaluate(tok, files, threads, options.special_arguments(special_text or "special"))
     fingerprint = tok.vocab.fingerprint
     both = Measured(measured, overview)
     shown.show(tokenizer, both, path=tokenizer, fingerprint=fingerprint)
@@ -204,7 +166,7 @@ def _evaluate(
 def _merge_count(tok: byteweld.Tokenizer, asked: str) -> int:
     if tok.vocab.ranking == "ranks":
         raise _errors.UsageError("this tokenizer ranks tokens by id and has no merge list")
-    if asked == _ALL:
+    if not asked:
         return len(tok.vocab.merge_ids)
     if not (asked.isascii() and asked.isdigit() and len(asked) <= 10):
         raise _errors.UsageError(

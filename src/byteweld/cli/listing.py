@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from byteweld.cli import _options as options
 from byteweld.cli import _output
 from byteweld.encodings import Found, find_encodings
 from byteweld.known_encodings import FETCHABLE
@@ -19,7 +18,7 @@ byteweld tokens -t cl100k_base README.md
 """
 
 
-def run(json: options.Json = False) -> None:
+def run(*, json: bool = False) -> None:
     """List the vocabularies that can be loaded by name here, and where each was found.
 
     They are looked up in the folders of BYTEWELD_PATH, in byteweld's folder, in tiktoken's cache

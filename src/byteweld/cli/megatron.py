@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-import typing
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import byteweld
 from byteweld._files import read_regular
 from byteweld.cli import _corpus, _errors, _output, tokenize
 from byteweld.cli import _options as options
-from byteweld.cli._command import Option
+from byteweld.corpus import OnError, ReadingOptions
 from byteweld.dataset.options import Options
 from byteweld.errors import UnsupportedError
 
@@ -34,7 +33,6 @@ _SEVERAL = (
     "--tokenizer-special-tokens",
     "--special-tokens",
 )
-_MEGATRON = "Accepted without effect"
 
 
 def prepare(arguments: list[str]) -> list[str]:
@@ -54,136 +52,77 @@ def prepare(arguments: list[str]) -> list[str]:
     return prepared
 
 
-def _no_effect(name: str, *, value: str = "", help: str = "") -> Option:
-    is_hidden = not help
-    help = help or "Has no effect here."
-    return Option(name, metavar=value, help=help, group=_MEGATRON, is_hidden=is_hidden)
-
-
-Text = str | None
-Texts = list[str] | None
-
-
 class Tokenizer(NamedTuple):
-    """Megatron-LM's options for tokenizers that have a meaning here."""
+    """Megatron-LM's options for tokenizers that have a meaning here.
 
-    tokenizer_type: Annotated[
-        str | None,
-        Option(
-            "--tokenizer-type",
-            metavar="TYPE",
-            help=f"{_TYPES[0]}, with --tokenizer-model, or {_TYPES[1]}, with --vocab-file and "
-            "--merge-file. Default: by these options.",
-        ),
-    ] = None
-    tokenizer_model: Annotated[
-        str | None,
-        Option(
-            "--tokenizer-model",
-            metavar="PATH",
-            help="A tokenizer in any format: a file, a folder, or the name of a vocabulary "
-            "(see `byteweld list`).",
-        ),
-    ] = None
-    vocab_file: Annotated[
-        str | None, Option("--vocab-file", metavar="FILE", help="GPT-2's vocab.json.")
-    ] = None
-    merge_file: Annotated[
-        str | None, Option("--merge-file", metavar="FILE", help="GPT-2's merges.txt.")
-    ] = None
-    eot_token: Annotated[
-        str | None,
-        Option(
-            "--eot-token",
-            metavar="TEXT",
-            help=f"The token that --append-eod appends. Default: the tokenizer's eos, else {_EOT}.",
-        ),
-    ] = None
-    include_special_tokens: Annotated[
-        bool,
-        Option(
-            "--tokenizer-hf-include-special-tokens",
-            help="Start each document with the tokenizer's bos, if its template does.",
-        ),
-    ] = False
-    no_include_special_tokens: Annotated[
-        bool,
-        Option(
-            "--tokenizer-hf-no-include-special-tokens",
-            help="Add nothing that the tokenizer's template adds (the default).",
-        ),
-    ] = False
+    Options:
+        tokenizer_type (TYPE): HuggingFaceTokenizer, with --tokenizer-model, or GPT2BPETokenizer,
+            with --vocab-file and --merge-file. Default: by these options.
+        tokenizer_model (PATH): A tokenizer in any format: a file, a folder, or the name of a
+            vocabulary (see `byteweld list`).
+        vocab_file (FILE): GPT-2's vocab.json.
+        merge_file (FILE): GPT-2's merges.txt.
+        eot_token: The token that --append-eod appends. Default: the tokenizer's eos, else
+            <|endoftext|>.
+        tokenizer_hf_include_special_tokens: Start each document with the tokenizer's bos, if its
+            template does.
+        tokenizer_hf_no_include_special_tokens: Add nothing that the tokenizer's template adds (the
+            default).
+    """
+
+    tokenizer_type: str | None = None
+    tokenizer_model: str | None = None
+    vocab_file: str | None = None
+    merge_file: str | None = None
+    eot_token: str | None = None
+    tokenizer_hf_include_special_tokens: bool = False
+    tokenizer_hf_no_include_special_tokens: bool = False
 
 
 class NoEffect(NamedTuple):
-    """Options that change nothing here; a note says why."""
+    """Options that change nothing here; a note says why of those that are shown.
 
-    partitions: Annotated[
-        int | None,
-        Option(
-            "--partitions",
-            metavar="N",
-            read=options.whole_number("--partitions", 1),
-            help="The order of documents is kept, and one run uses all threads.",
-            group=_MEGATRON,
-        ),
-    ] = None
-    keep_sequential_samples: Annotated[
-        bool,
-        _no_effect("--keep-sequential-samples", help="The order of documents is always kept."),
-    ] = False
-    log_interval: Annotated[
-        Text, _no_effect("--log-interval", value="N", help="Progress is shown all the time.")
-    ] = None
-    lang: Annotated[Text, _no_effect("--lang")] = None
-    keep_newlines: Annotated[bool, _no_effect("--keep-newlines")] = False
-    workers_to_check: Annotated[Texts, _no_effect("--workers-to-check")] = None
-    max_documents: Annotated[Text, _no_effect("--max-documents")] = None
-    performance_dir: Annotated[Text, _no_effect("--performance-dir")] = None
-    vocab_size: Annotated[Text, _no_effect("--vocab-size")] = None
-    vocab_extra_ids: Annotated[Text, _no_effect("--vocab-extra-ids")] = None
-    make_vocab_size_divisible_by: Annotated[Text, _no_effect("--make-vocab-size-divisible-by")] = (
-        None
-    )
-    tokenizer_metadata: Annotated[Text, _no_effect("--tokenizer-metadata")] = None
-    legacy_tokenizer: Annotated[bool, _no_effect("--legacy-tokenizer")] = False
-    trust_remote_code: Annotated[bool, _no_effect("--trust-remote-code")] = False
-    use_fast: Annotated[bool, _no_effect("--tokenizer-hf-use-fast")] = False
-    no_use_fast: Annotated[bool, _no_effect("--tokenizer-hf-no-use-fast")] = False
+    Accepted without effect:
+        partitions: The order of documents is kept, and one run uses all threads.
+        keep_sequential_samples: The order of documents is always kept.
+        log_interval (N): Progress is shown all the time.
+    """
+
+    partitions: options.Positive | None = None
+    keep_sequential_samples: bool = False
+    log_interval: str | None = None
+    lang: str | None = None
+    keep_newlines: bool = False
+    workers_to_check: list[str] | None = None
+    max_documents: str | None = None
+    performance_dir: str | None = None
+    vocab_size: str | None = None
+    vocab_extra_ids: str | None = None
+    make_vocab_size_divisible_by: str | None = None
+    tokenizer_metadata: str | None = None
+    legacy_tokenizer: bool = False
+    trust_remote_code: bool = False
+    tokenizer_hf_use_fast: bool = False
+    tokenizer_hf_no_use_fast: bool = False
 
     def flags(self) -> list[str]:
         """Return the options that were given."""
-        hints = typing.get_type_hints(NoEffect, include_extras=True)
         given = [name for name, value in self._asdict().items() if value not in (None, False)]
-        return [typing.get_args(hints[name])[1].names[0] for name in given]
+        return [f"--{name.replace('_', '-')}" for name in given]
 
 
 class Refused(NamedTuple):
-    """Options that would change the result, or ask for something else."""
+    """Options that would change the result, or ask for something else.
 
-    split_sentences: Annotated[
-        bool, Option("--split-sentences", help="Refused.", is_hidden=True)
-    ] = False
-    find_optimal_num_workers: Annotated[
-        bool, Option("--find-optimal-num-workers", help="Refused.", is_hidden=True)
-    ] = False
-    tiktoken_pattern: Annotated[
-        Text, Option("--tiktoken-pattern", metavar="P", help="Refused.", is_hidden=True)
-    ] = None
-    tiktoken_num_special_tokens: Annotated[
-        Text, Option("--tiktoken-num-special-tokens", metavar="N", help="Refused.", is_hidden=True)
-    ] = None
-    special_tokens: Annotated[
-        Texts,
-        Option(
-            "--tokenizer-special-tokens",
-            "--tiktoken-special-tokens",
-            "--special-tokens",
-            metavar="TEXT",
-            help="Refused.",
-            is_hidden=True,
-        ),
-    ] = None
+    Hidden:
+        special_tokens (--tokenizer-special-tokens --tiktoken-special-tokens --special-tokens): no
+    """
+
+    split_sentences: bool = False
+    find_optimal_num_workers: bool = False
+    tiktoken_pattern: str | None = None
+    tiktoken_num_special_tokens: str | None = None
+    special_tokens: list[str] | None = None
 
     def check(self) -> None:
         """Raise if one was given, with the reason."""
@@ -206,41 +145,18 @@ class Refused(NamedTuple):
 
 
 def run(
-    input: Annotated[
-        str,
-        Option("--input", metavar="PATH", help="JSON lines or tables: a file, a folder or a glob."),
-    ] = "",
-    output_prefix: Annotated[
-        str,
-        Option(
-            "--output-prefix",
-            metavar="PREFIX",
-            help="Where the files go: PREFIX_text_document.bin and .idx, for each key.",
-        ),
-    ] = "",
-    json_keys: Annotated[
-        list[str] | None,
-        Option("--json-keys", metavar="KEY...", help="The fields that have text. Default: text."),
-    ] = None,
-    append_eod: Annotated[
-        bool,
-        Option("--append-eod", help="Append the end-of-text token to documents that have text."),
-    ] = False,
-    tokenizer: Tokenizer = Tokenizer(),
-    workers: Annotated[
-        int | None,
-        Option(
-            "--workers",
-            metavar="N",
-            read=options.whole_number("--workers", 1),
-            help="Number of threads. Default: one per CPU.",
-        ),
-    ] = None,
-    special_text: tokenize.SpecialText = "text",
-    on_error: options.OnError = "fail",
-    force: tokenize.Force = False,
-    no_effect: NoEffect = NoEffect(),
-    refused: Refused = Refused(),
+    *,
+    input: str,
+    output_prefix: str,
+    json_keys: list[str] | None = None,
+    append_eod: bool = False,
+    tokenizer: Tokenizer,
+    workers: options.Positive | None = None,
+    special_text: options.SpecialText = "text",
+    on_error: OnError = "fail",
+    force: bool = False,
+    no_effect: NoEffect,
+    refused: Refused,
 ) -> None:
     """Encode JSON lines for Megatron-LM, with the options of its tools/preprocess_data.py.
 
@@ -248,10 +164,16 @@ def run(
     dataset in its own folder, PREFIX_text_document, with a manifest. If it is interrupted, the same
     command continues where it left off; `byteweld verify` checks the result. The files that
     training reads are hard links to those in the folder.
+
+    Args:
+        input (PATH): JSON lines or tables: a file, a folder or a glob.
+        output_prefix (PREFIX): Where the files go: PREFIX_text_document.bin and .idx, for each
+            key.
+        json_keys (KEY...): The fields that have text. Default: text.
+        append_eod: Append the end-of-text token to documents that have text.
+        workers: Number of threads. Default: one per CPU.
+        force: Start over if DIR holds a dataset.
     """
-    for name, value in (("--input", input), ("--output-prefix", output_prefix)):
-        if not value:
-            raise _errors.UsageError(f"megatron: missing option {name}")
     if input == "-":
         raise _errors.UsageError(
             "--input is standard input, which cannot be read once per key; it must be a file, "
@@ -277,12 +199,12 @@ def run(
             eot="append" if append_eod else "none",
             eot_token=tokenizer.eot_token if append_eod else None,
             bos=bos,
-            special_text=special_text,  # type: ignore[arg-type]  # checked
+            special_text=special_text,
             prefix=f"{prefix.name}_{key}_document",
         ).complete(tok)
         folder = prefix.with_name(f"{prefix.name}_{key}_document")
         links = _Links(folder, force=force)
-        reading = options.Reading(field=key, json_lines=True, on_error=on_error)
+        reading = ReadingOptions(field=key, json_lines=True, on_error=on_error)
         sources = _corpus.open_all([input], None, reading, without=str(folder))
         result, seconds = tokenize.make(
             sources, tok, str(folder), plan, threads=workers, force=force
@@ -339,8 +261,8 @@ def _starts_with_bos(tok: byteweld.Tokenizer, given: Tokenizer) -> bool:
     before, after = tok.vocab.template
     if not (before or after):
         return False
-    if not given.include_special_tokens:
-        if not given.no_include_special_tokens:
+    if not given.tokenizer_hf_include_special_tokens:
+        if not given.tokenizer_hf_no_include_special_tokens:
             _output.say(
                 "the tokenizer's template is not applied; if Megatron-LM applied it, pass "
                 "--tokenizer-hf-include-special-tokens"

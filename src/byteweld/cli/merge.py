@@ -6,7 +6,7 @@ import time
 from typing import Annotated
 
 from byteweld.cli import _errors, count, tokenize
-from byteweld.cli import _options as options
+from byteweld.cli import _old_options as options
 from byteweld.cli._command import Argument
 from byteweld.cli._runner import RunnerOptions
 from byteweld.dataset import distributed as dataset

@@ -14,7 +14,7 @@ from byteweld import peers, proof
 from byteweld._files import COMPRESSED_SUFFIXES, check_file
 from byteweld._saves import write_atomic
 from byteweld.cli import DONE, FAILED, NO, _errors, _input, _output, _proof
-from byteweld.cli import _options as options
+from byteweld.cli import _old_options as options
 from byteweld.cli._command import Argument, Option
 from byteweld.cli._documents import Documents
 from byteweld.cli._proof_checkpoint import Checkpoint
@@ -142,7 +142,7 @@ def run(
         num_threads=threads,
     )
     ours = _proof.Ours(tok, arguments)
-    files = Documents(source, reading)
+    files = Documents(source, reading.options())
     corpus = _proof.Corpus(files) if out is not None or html is not None else None
     facts = _facts(ours, opened, loading, reading)
     point = None if checkpoint is None else Checkpoint(checkpoint, facts, files)

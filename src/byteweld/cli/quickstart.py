@@ -7,15 +7,13 @@ import sysconfig
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
 
 import byteweld
 from byteweld._speed import speed
 from byteweld.cli import _corpus, _output, _targets
 from byteweld.cli import _options as options
-from byteweld.cli._command import Option
 from byteweld.render import spans, to_ansi, visible
-from byteweld.training.plan import make_plan
+from byteweld.training.plan import check_size, make_plan
 
 EXAMPLES = """
 byteweld quickstart
@@ -38,32 +36,19 @@ def fibonacci(n: int) -> int:
 print("naïve café, 你好, 🙂")
 """
 
-Out = Annotated[
-    str | None,
-    Option(
-        "--out",
-        metavar="DIR",
-        help=f"The folder to write to. Default: {_FOLDER}, where existing files are overwritten.",
-    ),
-]
-VocabSize = Annotated[
-    int,
-    Option(
-        "--vocab-size",
-        metavar="N",
-        read=options.whole_number("--vocab-size"),
-        help="The size of the vocabulary. Default: 8192.",
-    ),
-]
 
-
-def run(out: Out = None, vocab_size: VocabSize = 8192, force: options.Force = False) -> None:
+def run(*, out: str | None = None, vocab_size: options.Size = 8192, force: bool = False) -> None:
     """Train a tokenizer on the source files of Python's standard library, and show the result.
 
     Writes DIR/tokenizer.json, loads it, and encodes and decodes a sample.
+
+    Args:
+        out (DIR): The folder to write to. Default: out/quickstart, where existing files are
+            overwritten.
+        vocab_size: The size of the vocabulary; 32k is 32 x 1024.
     """
     recipe = byteweld.RECIPES["modern"].replace(special_tokens=[SPECIAL])
-    options.check_size(vocab_size, recipe)
+    check_size(vocab_size, recipe)
     path = Path(_FOLDER if out is None else out, "tokenizer.json")
     target = _targets.Target(str(path), "huggingface")
     may_replace = force or out is None  # the default folder is ours

@@ -5,12 +5,10 @@ from __future__ import annotations
 import contextlib
 import sysconfig
 from pathlib import Path
-from typing import Annotated
 
 import byteweld
 from byteweld.cli import DONE, INTERRUPTED, _corpus, _errors, _output
 from byteweld.cli import _options as options
-from byteweld.cli._command import Argument, Option
 from byteweld.cli.quickstart import SPECIAL, find_sources
 from byteweld.sources import open_sources
 
@@ -24,46 +22,27 @@ byteweld studio mine.json theirs.tiktoken --no-browser --port 8765
 _QUICKSTART = Path("out/quickstart/tokenizer.json")
 _QUICKSTART_SIZE = 8192
 
-Tokenizers = Annotated[
-    list[str] | None,
-    Argument(
-        metavar="TOKENIZER...",
-        help="Files or folders in any format, or names of vocabularies. "
-        "Default: the tokenizer of `byteweld quickstart`, trained now if necessary.",
-    ),
-]
-Port = Annotated[
-    int,
-    Option(
-        "--port",
-        metavar="N",
-        read=options.whole_number("--port", 0),
-        help="The port to listen on; only this machine can connect. Default: any free port.",
-    ),
-]
-Corpus = Annotated[
-    list[str] | None,
-    Option(
-        "--corpus",
-        metavar="SOURCE",
-        help="Files, folders or globs of any size, for the Training view to show their pairs and "
-        "merges. May be repeated.",
-    ),
-]
-NoBrowser = Annotated[bool, Option("--no-browser", help="Print the URL without opening a browser.")]
-
 
 def run(
-    tokenizers: Tokenizers = None,
-    corpus: Corpus = None,
-    port: Port = 0,
-    no_browser: NoBrowser = False,
-    loading: options.Loading = options.Loading(),
-    reading: options.Reading = options.Reading(),
+    tokenizers: list[str] | None = None,
+    *,
+    corpus: list[str] | None = None,
+    port: options.Natural = 0,
+    no_browser: bool = False,
+    loading: options.Loading,
+    reading: options.Reading,
 ) -> int:
     """Explore tokenizers in a web page: tokens, merges, training, bytes and vocabularies.
 
     The page is served to this machine only and needs no network access. Press Ctrl-C to stop.
+
+    Args:
+        tokenizers (TOKENIZER...): Files or folders in any format, or names of vocabularies.
+            Default: the tokenizer of `byteweld quickstart`, trained now if necessary.
+        corpus (SOURCE): Files, folders or globs of any size, for the Training view to show their
+            pairs and merges. May be repeated.
+        port: The port to listen on; only this machine can connect. Default: any free port.
+        no_browser: Print the URL without opening a browser.
     """
     from byteweld.studio.redirect import Redirect
     from byteweld.studio.server import StudioServer  # slow to import, and not needed for --help
@@ -73,13 +52,7 @@ def run(
         raise _errors.UsageError(f"--port is {port}; it must be at most 65535")
     if len(tokenizers or ()) > MAX_OPEN:
         raise _errors.UsageError(f"the studio opens at most {MAX_OPEN} tokenizers at once")
-    opened = [
-        (
-            _name(path),
-            loading.load(path),
-        )
-        for path in tokenizers or ()
-    ]
+    opened = [(_name(path), loading.load(path)) for path in tokenizers or ()]
     given = None
     if "-" in (corpus or ()):
         raise _errors.UsageError(
@@ -90,11 +63,11 @@ def run(
         name = corpus[0] if len(corpus) == 1 else _output.amount(len(corpus), "source")
 
         def count(recipe: byteweld.Recipe) -> byteweld.Counts:
-            found = open_sources(corpus, recipe=recipe, options=reading.options())
+            found = open_sources(corpus, recipe=recipe, options=reading)
             return found.count(recipe).counts
 
         given = GivenCorpus(name, count)
-    elif reading != options.Reading():
+    elif reading:
         raise _errors.UsageError("the reading options need --corpus")
     # Somebody who names no tokenizer may be new here.
     first_view = "tokens" if opened else "how"

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import byteweld
 from byteweld.cli import _corpus, _errors, _input, _output
-from byteweld.cli import _options as options
+from byteweld.cli import _old_options as options
 from byteweld.cli._command import Option
 from byteweld.cli._documents import check_stdin
 from byteweld.cli._runner import RankOptions, RunnerOptions
@@ -206,8 +206,8 @@ def run(
     # As a file, standard input streams, however long, and may be compressed.
     files = [_input.STDIN_FILE if name == _input.STDIN else name for name in source]
     if reading.field is not None:
-        check_stdin(source, reading)
-    sources = _corpus.open_all(files, None, reading, without=out)
+        check_stdin(source, reading.options())
+    sources = _corpus.open_all(files, None, reading.options(), without=out)
     if dry_run:
         found = estimate(sources, tok, plan, num_threads=threads)
         if json:

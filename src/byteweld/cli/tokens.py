@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import byteweld
 from byteweld._text import batches
 from byteweld.cli import _errors, _input, _output
 from byteweld.cli import _options as options
-from byteweld.cli._command import Argument, Option
 from byteweld.cli._documents import Documents
+from byteweld.cli._options import SpecialText
 from byteweld.cli._page import Shown
 from byteweld.markup import Child, more, section
 from byteweld.render import EncodedText, to_ansi, to_html, visible_name
@@ -42,18 +42,6 @@ _MAX_PAGE_TOKENS = 20_000
 _SHOWN_FILES = 20  # on a page; the others are collapsed
 _FEW_BYTES = 1 << 20  # below this, count one by one: importing numpy would take longer
 
-Sources = Annotated[
-    list[str] | None,
-    Argument(
-        metavar="SOURCE...",
-        help="Files, folders or globs, or - for standard input (the default).",
-    ),
-]
-Show = Annotated[
-    bool,
-    Option("--show", help="Show the tokens of each document, in color, before the counts."),
-]
-
 
 class _Row(NamedTuple):
     name: str
@@ -75,28 +63,33 @@ class _Shown(NamedTuple):
 
 
 def run(
-    source: Sources = None,
-    text: options.Text = None,
-    specials: options.Specials = options.Specials(),
-    show: Show = False,
-    threads: options.Threads = None,
-    json: options.Json = False,
-    html: options.Html = None,
-    force: options.Force = False,
-    tokenizer: options.TokenizerPath = "tokenizer.json",
-    loading: options.Loading = options.Loading(),
-    reading: options.Reading = options.Reading(),
+    source: list[str] | None = None,
+    *,
+    text: str | None = None,
+    special_text: SpecialText = "special",
+    show: bool = False,
+    threads: options.Positive | None = None,
+    json: bool = False,
+    html: str | None = None,
+    force: bool = False,
+    tokenizer: str = options.DEFAULT_TOKENIZER,
+    loading: options.Loading,
+    reading: options.Reading,
 ) -> None:
     """Count tokens by file and in total, with bytes per token.
 
     The text comes from files, from standard input (- or no SOURCE), or from --text.
+
+    Args:
+        source (SOURCE...): Files, folders or globs, or - for standard input (the default).
+        show: Show the tokens of each document, in color, before the counts.
     """
     sources = _input.sources("tokens", source, text)
     _input.check_files(sources)
     tok = loading.load(tokenizer)
     shown = Shown(html, json=json, force=force)
     keep = None if json else _MAX_PAGE_TOKENS if html is not None else 0
-    work = _Work(tok, threads, specials.arguments(tok.vocab.special_tokens), show, keep=keep)
+    work = _Work(tok, threads, options.special_arguments(special_text), show, keep=keep)
     files = Documents(sources, reading, text=text)
     with files.progress("encoding", beside_data=show) as advance:
         for name, documents in files:

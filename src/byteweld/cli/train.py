@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import byteweld
 from byteweld._speed import speed
@@ -15,13 +15,10 @@ from byteweld.api import choose_recipe
 from byteweld.cli import _corpus, _errors, _input, _output, _targets, _training
 from byteweld.cli import _options as options
 from byteweld.cli._ck import CkOptions
-from byteweld.cli._command import Argument, Option
 from byteweld.cli._runner import RunnerOptions
 from byteweld.cli._training import Display
-from byteweld.sources import Counted
 from byteweld.training.checkpoint import remove_checkpoint
 from byteweld.training.plan import check_size, make_plan
-from byteweld.training.run import run as run_training
 
 EXAMPLES = """
 byteweld train books/ --vocab-size 32768
@@ -37,113 +34,21 @@ cat corpus.txt | byteweld train - --vocab-size 8192 --out corpus.tiktoken
 
 _CK_VOCAB_SIZE = 1024  # the default of ck-bpe-train, which its users rely on
 
-Sources = Annotated[
-    list[str] | None,
-    Argument(metavar="SOURCE...", help=options.SOURCES_HELP, unless="corpus_dir"),
-]
-VocabSize = Annotated[
-    int | None,
-    Option(
-        "--vocab-size",
-        metavar="N",
-        read=options.vocab_size("--vocab-size"),
-        help="Vocabulary size; 32k is 32 x 1024. Required, unless --sizes is given or the recipe "
-        f"is ck, whose default is {_CK_VOCAB_SIZE}.",
-        group="Recipe",
-    ),
-]
-Sizes = Annotated[
-    str | None,
-    Option(
-        "--sizes",
-        metavar="LIST",
-        help="Several vocabulary sizes from one training run, such as 8k,16k,32k. Writes "
-        "tokenizer-8k.json and so on, each identical to the result of a separate run.",
-        group="Recipe",
-    ),
-]
-RecipeName = Annotated[
-    str | None,
-    Option(
-        "--recipe",
-        metavar="NAME",
-        help=f"Training recipe: {', '.join(byteweld.RECIPES)}. Default: modern, or the recipe in "
-        "the training report of --start.",
-        choices=list(byteweld.RECIPES),
-        group="Recipe",
-    ),
-]
-StartPath = Annotated[
-    str | None,
-    Option(
-        "--start",
-        metavar="PATH",
-        help="A tokenizer to extend. It keeps all its ids and merges; new merges are learned with "
-        "its pattern and get the next ids. The vocabulary size includes its tokens.",
-        group="Recipe",
-    ),
-]
-CheckpointPath = Annotated[
-    str | None,
-    Option(
-        "--checkpoint",
-        metavar="DIR",
-        help="Save the counts and the merges so far in this folder. If training is interrupted, "
-        "the same command resumes it. The folder is removed once all files are written.",
-        group="Writing",
-    ),
-]
-Out = Annotated[
-    str,
-    Option(
-        "--out",
-        metavar="PATH",
-        help="The file or folder to write. Default: tokenizer.json.",
-        group="Writing",
-    ),
-]
-BinaryOut = Annotated[
-    str | None,
-    Option(
-        "--binary-out",
-        metavar="DIR",
-        help="Also write ck's binary export (four files) to this folder.",
-        group="Writing",
-    ),
-]
-
-
-def _role(name: str, meaning: str) -> Any:
-    return Option(
-        f"--{name}",
-        metavar="TEXT",
-        help=f"The special token {meaning}; added to the special tokens if missing.",
-        group="Recipe",
-    )
-
-
-Bos = Annotated[str | None, _role("bos", "that begins a document")]
-Eos = Annotated[str | None, _role("eos", "that ends a document")]
-Pad = Annotated[str | None, _role("pad", "for padding")]
-Unk = Annotated[str | None, _role("unk", "for bytes without a token")]
-
 
 class Roles(NamedTuple):
-    """The special tokens with a role."""
+    """The special tokens with a role, which are added to the others.
 
-    bos: Bos = None
-    eos: Eos = None
-    pad: Pad = None
-    unk: Unk = None
+    Recipe:
+        bos: The special token that begins a document; added to the special tokens if missing.
+        eos: The special token that ends a document; added to the special tokens if missing.
+        pad: The special token for padding; added to the special tokens if missing.
+        unk: The special token for bytes without a token; added to the special tokens if missing.
+    """
 
-
-class Writing(NamedTuple):
-    """What to write, and where."""
-
-    out: Out = "tokenizer.json"
-    format: _training.OutFormat = None
-    binary_out: BinaryOut = None
-    force: _training.Force = False
+    bos: str | None = None
+    eos: str | None = None
+    pad: str | None = None
+    unk: str | None = None
 
 
 class _Size(NamedTuple):
@@ -167,23 +72,29 @@ prepare = _training.prepare
 
 
 def run(
-    source: Sources = None,
-    vocab_size: VocabSize = None,
-    sizes: Sizes = None,
-    recipe: RecipeName = None,
-    start: StartPath = None,
-    changes: options.RecipeChanges = options.RecipeChanges(),
-    roles: Roles = Roles(),
-    writing: Writing = Writing(),
-    checkpoint: CheckpointPath = None,
-    reading: options.Reading = options.Reading(),
-    prune: options.Prune = None,
-    threads: options.Threads = None,
-    memory: options.Memory = None,
-    runner: RunnerOptions = RunnerOptions(),
-    progress: _training.ProgressKind = None,
-    json: options.Json = False,
-    ck: CkOptions = CkOptions(),
+    source: list[str],
+    *,
+    vocab_size: options.Size | None = None,
+    sizes: str | None = None,
+    recipe: options.RecipeName | None = None,
+    start: str | None = None,
+    changes: options.RecipeChanges,
+    specials_file: str | None = None,
+    ascii_only: bool = False,
+    roles: Roles,
+    out: str = options.DEFAULT_TOKENIZER,
+    format: str | None = None,
+    binary_out: str | None = None,
+    force: bool = False,
+    checkpoint: str | None = None,
+    reading: options.Reading,
+    prune: options.Positive | None = None,
+    threads: options.Positive | None = None,
+    memory: str | None = None,
+    runner: RunnerOptions,
+    progress: Literal["json"] | None = None,
+    json: bool = False,
+    ck: CkOptions,
 ) -> None:
     """Learn a vocabulary from a corpus and write it, with a training report next to it.
 
@@ -191,85 +102,91 @@ def run(
     or the order of the files. A folder of saved counts (see `byteweld count`) is also a SOURCE. The
     report, tokenizer.training.json, has the recipe, statistics of the corpus, the count of every
     merge, and timings.
+
+    Recipe:
+        vocab_size: Vocabulary size; 32k is 32 x 1024. Required, unless --sizes is given or the
+            recipe is ck, whose default is 1024.
+        sizes (LIST): Several vocabulary sizes from one training run, such as 8k,16k,32k. Writes
+            tokenizer-8k.json and so on, each identical to the result of a separate run.
+        recipe: Training recipe: {recipes}. Default: modern, or the recipe in the training report
+            of --start.
+        start (PATH): A tokenizer to extend. It keeps all its ids and merges; new merges are
+            learned with its pattern and get the next ids. The vocabulary size includes its tokens.
+
+    Writing:
+        out (PATH): The file or folder to write.
+        format (NAME): The format of --out: {formats}. Default: by its name.
+        binary_out (DIR): Also write ck's binary export (four files) to this folder.
+        force: Overwrite existing files.
+        checkpoint (DIR): Save the counts and the merges so far in this folder. If training is
+            interrupted, the same command resumes it. The folder is removed once all files are
+            written.
     """
     started = time.perf_counter()
-    _output.progress_as_json(progress == "json")
-    source = ck.source(source or [])
+    ck.check(source)
     runner.check(source, None)  # the merges are learned here, on these threads
-    recipe = ck.recipe(recipe, start, ascii_only=changes.ascii_only)
-    changes = ck.changes(changes)
-    writing = writing._replace(binary_out=ck.binary_out(writing.binary_out))
-    start_tok = _load_start(start, ascii_only=changes.ascii_only)
-    base = _base_recipe(recipe, start_tok, ascii_only=changes.ascii_only)
-    changed = options.recipe_changes(base, **changes._asdict())
+    recipe = ck.recipe(recipe, start, ascii_only=ascii_only)
+    if ascii_only and start is not None:
+        raise _errors.UsageError(
+            "--ascii-only cannot be used with --start, which sets the alphabet; leave one out"
+        )
+    start_tok = None if start is None else options.load_tokenizer(start)
+    base = options.preset(recipe or "modern", ascii_only=ascii_only)
+    if recipe is None and start_tok is not None and start_tok.training is not None:
+        base = start_tok.training.recipe
+    changed = options.recipe_changes(
+        base,
+        ck.changes(changes),
+        specials_file=ck.specials_file(specials_file),
+        ascii_only=ascii_only,
+    )
     chosen = choose_recipe(base, start_tok, roles._asdict(), changed)
     start_vocab = None if start_tok is None else start_tok.vocab
-    plan = _sizes(vocab_size, sizes, chosen, start_vocab, writing)
-    largest = max(size.vocab_size for size in plan)
-    files = _check_targets(
-        make_plan(largest, chosen, start_vocab).smallest(), plan, force=writing.force
-    )
+    # ck's max_piece_bytes is not written: it limits rendered bytes, max_token_bytes raw ones.
+    targets = [_targets.Target(out, format)]
+    if folder := ck.binary_out(binary_out):
+        targets.append(_targets.Target(folder, "ck"))
+    given = _sizes(vocab_size, sizes, chosen, start_vocab)
+    plan = [_Size(label, n, [_named(t, label) for t in targets]) for label, n in given.items()]
+    largest = max(given.values())
+    smallest = make_plan(largest, chosen, start_vocab).smallest()
+    files = [file for size in plan for file in _targets.check_all(smallest, size.targets, force)]
     if checkpoint is not None and _input.STDIN in source:
         raise _errors.UsageError(
             "--checkpoint cannot be used with standard input (-), which cannot be read again; "
             "pass the name of a file"
         )
     sources = _corpus.open_all(source, chosen, reading, checkpoint)
-    with (
-        runner.open() as running,
-        _resumable(checkpoint),
-        Display(sources, checkpoint, largest if running is not None else None) as display,
-    ):
-        result = run_training(
-            sources,
-            largest,
-            chosen,
-            start=start_vocab,
-            checkpoint=checkpoint,
-            prune=prune,
-            num_threads=threads,
-            memory=memory,
-            runner=running,
-            progress=display.on_event,
-            on_counted=display.on_counted,
-        )
-        display.close()
-        counted = result.counted
-        tok = byteweld.Tokenizer._trained(result.vocab, result.training)
-        made = [_cut(tok, size, counted.counts, threads) for size in plan]
+    with runner.open() as running, _resumable(checkpoint):
+        estimated = largest if running is not None else None
+        with Display(sources, checkpoint, estimated_size=estimated) as display:
+            tok = byteweld.train(
+                sources,
+                vocab_size=largest,
+                recipe=chosen,
+                start=start_tok,
+                checkpoint=checkpoint,
+                prune=prune,
+                num_threads=threads,
+                memory=memory,
+                runner=running or "local",
+                progress=display.on_event,
+                on_counted=display.on_counted,
+            )
+        made = [_made(tok, size, display.counted.counts, threads) for size in plan]
         writing_started = time.perf_counter()
         with _output.progress("writing", len(files), "files") as advance:
-            _targets.save_all(
-                ((m.tok, m.size.targets) for m in made), files=files, force=writing.force
-            )
+            _targets.save_all(((m.tok, m.size.targets) for m in made), files=files, force=force)
             advance(len(files))
-        seconds = _training.seconds(result.training, time.perf_counter() - writing_started)
+        seconds = _training.seconds(tok, time.perf_counter() - writing_started)
     if checkpoint is not None:
         remove_checkpoint(checkpoint)
-    _conclude(made, counted, seconds, time.perf_counter() - started)
+    _conclude(made, seconds, time.perf_counter() - started)
     if json:
-        _output.report(_report(made, counted, seconds))
+        _output.report(_report(made, seconds))
 
 
 # ---------------------------------------------------------------------------- before the work
-
-
-def _load_start(path: str | None, *, ascii_only: bool) -> byteweld.Tokenizer | None:
-    if path is None:
-        return None
-    if ascii_only:
-        raise _errors.UsageError(
-            "--ascii-only cannot be used with --start, which sets the alphabet; leave one out"
-        )
-    return options.load_tokenizer(path)
-
-
-def _base_recipe(
-    name: str | None, start: byteweld.Tokenizer | None, *, ascii_only: bool
-) -> byteweld.Recipe:
-    if name is None and start is not None and start.training is not None:
-        return start.training.recipe
-    return options.preset(name or "modern", ascii_only=ascii_only)
 
 
 def _sizes(
@@ -277,77 +194,48 @@ def _sizes(
     sizes: str | None,
     recipe: byteweld.Recipe,
     start: byteweld.Vocabulary | None,
-    writing: Writing,
-) -> list[_Size]:
+) -> dict[str, int]:
+    """Return the sizes by label, as the user wrote them: {"8k": 8192}; a single one by ""."""
     if vocab_size is not None and sizes is not None:
         raise _errors.UsageError("--vocab-size and --sizes cannot be combined; pass one of them")
     if sizes is None:
-        if vocab_size is None:
-            if recipe.name not in ("ck", "ck-ascii") or start is not None:
-                raise _errors.UsageError(
-                    f"recipe {recipe.name!r} needs a vocabulary size; pass --vocab-size N"
-                )
-            vocab_size = _CK_VOCAB_SIZE
-        given = {"": vocab_size}
-    else:
-        given = _read_sizes(sizes)
-    for size in given.values():
-        try:
-            check_size(size, recipe, start)
-        except ValueError as error:
-            if sizes is None:
-                raise
-            wrong = re.sub(r"^vocab_size is (-?\d+); it must", r"\1 must", str(error))
-            raise _errors.UsageError(f"--sizes is {sizes!r}; {wrong}") from None
-    # ck's max_piece_bytes is not written: it limits rendered bytes, max_token_bytes raw ones.
-    targets = [(writing.out, writing.format)]
-    if writing.binary_out is not None:
-        targets.append((writing.binary_out, "ck"))
-    return [
-        _Size(label, size, [_targets.Target(_named(path, label), kind) for path, kind in targets])
-        for label, size in given.items()
-    ]
-
-
-def _read_sizes(sizes: str) -> dict[str, int]:
-    """Return the sizes by label, as the user wrote them: {"8k": 8192}."""
+        if vocab_size is None and (recipe.name not in ("ck", "ck-ascii") or start is not None):
+            raise _errors.UsageError(
+                f"recipe {recipe.name!r} needs a vocabulary size; pass --vocab-size N"
+            )
+        check_size(size := vocab_size or _CK_VOCAB_SIZE, recipe, start)
+        return {"": size}
     labels = [label.strip() for label in sizes.split(",")]
-    read = options.vocab_size("--sizes")
     try:
-        given = {label: read(label) for label in labels}
-    except _errors.UsageError:
+        given = {label: options.size(label) for label in labels}
+    except ValueError:
         raise _errors.UsageError(
             f"--sizes is {sizes!r}; expected whole numbers, or numbers with k for 1024, separated "
             "by commas, such as 8k,16k,32k"
         ) from None
     if len(set(given.values())) < len(labels):
         raise _errors.UsageError(f"--sizes is {sizes!r}; a size is given twice")
+    for size in given.values():
+        try:
+            check_size(size, recipe, start)
+        except ValueError as error:
+            wrong = re.sub(r"^vocab_size is (-?\d+); it must", r"\1 must", str(error))
+            raise _errors.UsageError(f"--sizes is {sizes!r}; {wrong}") from None
     return given
 
 
-def _named(path: str, label: str) -> str:
+def _named(target: _targets.Target, label: str) -> _targets.Target:
     """Return `tokenizer-8k.json` for `tokenizer.json` and `8k`."""
     if not label:
-        return path
-    file = Path(path)
+        return target
+    file = Path(target.path)
     if file.name in ("", ".."):
         raise _errors.UsageError(
-            f"{path!r} has no file name for --sizes to add {label!r} to; "
+            f"{target.path!r} has no file name for --sizes to add {label!r} to; "
             "pass one, such as tokenizer.json"
         )
-    end = "/" if path.endswith("/") else ""
-    return str(file.with_name(f"{file.stem}-{label}{file.suffix}")) + end
-
-
-def _check_targets(smallest: byteweld.Vocabulary, plan: list[_Size], *, force: bool) -> list[Path]:
-    """Raise before training if something cannot be written; return all files that will be."""
-    files: list[Path] = []
-    for size in plan:
-        for target in size.targets:
-            files += _targets.check(smallest, target, force=force)
-        files.append(_targets.report_file(size.targets[0]))
-    _targets.check_free(files, force=force)
-    return files
+    end = "/" if target.path.endswith("/") else ""
+    return target._replace(path=str(file.with_name(f"{file.stem}-{label}{file.suffix}")) + end)
 
 
 # ---------------------------------------------------------------------------- the work
@@ -364,7 +252,7 @@ def _resumable(checkpoint: str | None) -> Iterator[None]:
         raise KeyboardInterrupt(f"run the same command to resume from {checkpoint}") from None
 
 
-def _cut(
+def _made(
     trained: byteweld.Tokenizer, size: _Size, counts: byteweld.Counts, threads: int | None
 ) -> _Made:
     assert trained.training is not None  # it was just trained
@@ -377,16 +265,14 @@ def _cut(
 # ---------------------------------------------------------------------------- after the work
 
 
-def _conclude(
-    made: list[_Made], counted: Counted, seconds: Mapping[str, float], elapsed: float
-) -> None:
+def _conclude(made: list[_Made], seconds: Mapping[str, float], elapsed: float) -> None:
     largest = max(made, key=lambda one: one.size.vocab_size)
     training, vocab = largest.training, largest.tok.vocab
     _training.say_learned(training)
     longest = _training.longest(vocab.ordinary())
     if longest:
         _output.say(f"longest tokens: {_training.shown(longest)}")
-    pace = speed(counted.file_bytes or 0, elapsed)
+    pace = speed(training.file_bytes or 0, elapsed)
     how_fast = "" if pace is None else f", {pace}"
     memory = training.peak_memory_bytes
     peak = "" if memory is None else f", peak memory {_output.size(memory)}"
@@ -417,18 +303,12 @@ def _say_table(made: list[_Made]) -> None:
         _output.say(f"  {one.size.label:>{width}}  {len(one.tok):>9,}  {merges:>9,}  {rate:>15}")
 
 
-def _report(made: list[_Made], counted: Counted, seconds: Mapping[str, float]) -> dict[str, Any]:
+def _report(made: list[_Made], seconds: Mapping[str, float]) -> dict[str, Any]:
     training = made[0].training
     common = {
         "recipe": training.recipe.name,
-        "corpus": {
-            "files": counted.files or 0,
-            "bytes": counted.file_bytes or 0,
-            "pretokens": counted.counts.total,
-            "distinct_pretokens": len(counted.counts),
-            "skipped_documents": counted.counts.skipped_documents,
-            "pruned_pretokens": training.pruned_pretokens,
-        },
+        "corpus": _training.corpus_report(training)
+        | {"pruned_pretokens": training.pruned_pretokens},
         "seconds": dict(seconds),
         "peak_memory_bytes": training.peak_memory_bytes,
     }

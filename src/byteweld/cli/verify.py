@@ -10,7 +10,6 @@ from typing import Annotated
 import byteweld
 from byteweld.cli import DONE, NO, _errors, _output
 from byteweld.cli import _options as options
-from byteweld.cli._command import Argument, Option
 from byteweld.dataset.verification import DEFAULT_SAMPLE, Sample
 
 EXAMPLES = """
@@ -20,64 +19,38 @@ byteweld verify data/ --tokenizer tokenizer.json --source books/ --sample all
 byteweld verify data/ --json
 """
 
-DatasetArgument = Annotated[
-    str, Argument(metavar="DATASET", help="The folder of a dataset, or its manifest.json.")
-]
-TokenizerPath = Annotated[
-    str | None,
-    Option(
-        "--tokenizer",
-        "-t",
-        metavar="PATH",
-        help="The tokenizer that made the dataset: check its fingerprint, and that documents, "
-        "decoded, encode to the same ids again.",
-    ),
-]
-SourcePaths = Annotated[
-    list[str] | None,
-    Option(
-        "--source",
-        metavar="SOURCE",
-        help="The files, folders or globs that were tokenized, in the same order: check their size "
-        "and digest and, with --tokenizer, compare their documents. May be repeated.",
-    ),
-]
 
-
-def _read_sample(value: str) -> Sample:
-    if value == "all":
+def _sample(text: str) -> Sample:
+    if text == "all":
         return "all"
-    if not re.fullmatch("[0-9]{1,18}", value):
-        raise _errors.UsageError(f"--sample is {value!r}; expected a whole number, or all")
-    return int(value)
-
-
-SampleSize = Annotated[
-    Sample,
-    Option(
-        "--sample",
-        metavar="N",
-        read=_read_sample,
-        help="Number of documents to decode, always the same ones, or all. "
-        f"Default: {DEFAULT_SAMPLE}.",
-    ),
-]
+    if not re.fullmatch("[0-9]{1,18}", text):
+        raise ValueError("expected a whole number, or all")
+    return int(text)
 
 
 def run(
-    dataset: DatasetArgument,
-    tokenizer: TokenizerPath = None,
-    source: SourcePaths = None,
-    sample: SampleSize = DEFAULT_SAMPLE,
-    ext: options.Ext = None,
-    json: options.Json = False,
-    loading: options.Loading = options.Loading(),
+    dataset: str,
+    *,
+    tokenizer: str | None = None,
+    source: list[str] | None = None,
+    sample: Annotated[Sample, _sample] = DEFAULT_SAMPLE,
+    ext: str | None = None,
+    json: bool = False,
+    loading: options.Loading,
 ) -> int:
     """Check a dataset: its files, by size and SHA-256, its counts, ids and end-of-text tokens.
 
     With --tokenizer, documents are decoded and encoded again; with --source, they are compared with
     the corpus. All problems are listed, up to a limit, with the file and, if known, the shard and
     the document. The exit code is 1 if there are any.
+
+    Args:
+        dataset: The folder of a dataset, or its manifest.json.
+        tokenizer (-t PATH): The tokenizer that made the dataset: check its fingerprint, and that
+            documents, decoded, encode to the same ids again.
+        source (SOURCE): The files, folders or globs that were tokenized, in the same order: check
+            their size and digest and, with --tokenizer, compare their documents. May be repeated.
+        sample (N): Number of documents to decode, always the same ones, or all.
     """
     if ext is not None and source is None:
         raise _errors.UsageError("--ext needs --source, whose folders it applies to")

@@ -137,8 +137,8 @@ class Reading:
         if given.get("json_lines") and (is_lines or "separator" in given):
             other = "lines" if is_lines else "separator"
             raise ValueError(
-                f"json_lines (--json-lines) and {other} (--{other}) cannot be combined: each line "
-                "is a record, and a document; leave one out"
+                f"json_lines= and {other}= cannot be combined: each line is a record, and a "
+                "document; leave one out"
             )
         defaults: dict[str, Any] = {"ext": ext, "unit": "line" if is_lines else unit}
         return cls(**defaults | given)
@@ -356,7 +356,7 @@ def open_corpus(
             )
         which = f" with extension {', '.join(sorted(wanted))}" if wanted else ""
         raise CorpusError(
-            f"no files in {where}{which}; choose other extensions with ext (--ext), '*' for all"
+            f"no files in {where}{which}; choose other extensions with ext=, '*' for all"
         )
     corpus = Corpus(files=tuple(files), reading=reading, skipped_files=skipped)
     if corpus.has_tables:

@@ -181,8 +181,7 @@ def _eot(tok: Tokenizer, text: str | None) -> Mark:
         except KeyError:
             raise ValueError(
                 "the tokenizer has no end-of-text token: neither an eos role nor <|endoftext|>; "
-                "name one of its special tokens as eot_token= (--eot-token), or pass eot='none' "
-                "(--eot none)"
+                "name one of its special tokens as eot_token=, or pass eot='none'"
             ) from None
     return _mark(tok, id)
 
@@ -192,7 +191,7 @@ def _bos(tok: Tokenizer) -> Mark:
     if id is None:
         raise ValueError(
             "bos is asked for, but the tokenizer has no bos token; declare one when it is trained "
-            "(bos=, --bos) or in its tokenizer_config.json, or leave bos out"
+            "(bos=) or in its tokenizer_config.json, or leave bos out"
         )
     return _mark(tok, id)
 

@@ -22,7 +22,7 @@ def check_length(pretoken: bytes, limit: int) -> None:
     if len(pretoken) > limit:
         raise ValueError(
             f"pre-token {pretoken[:20]!r}... has {len(pretoken):,} bytes, too many to show step by "
-            f"step (at most {limit:,}); use a shorter one, or raise max_pretoken_bytes"
+            f"step (at most {limit:,}); use a shorter one, or raise max_pretoken_bytes="
         )
 
 

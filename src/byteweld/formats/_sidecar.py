@@ -157,8 +157,8 @@ def complete(
         missing = [
             how
             for how, value in (
-                ("pattern= (a name such as 'cl100k', an expression, or None for none)", pattern),
-                ("special_tokens= ({text: id}, or {} for none)", special_tokens),
+                ("pattern= (a name such as 'cl100k', an expression) or pattern=None", pattern),
+                ("special_tokens={text: id} or special_tokens={}", special_tokens),
             )
             if isinstance(value, Unset)
         ]

@@ -61,13 +61,12 @@ def run(
     memory: Memory | None = None,
     runner: Runner | None = None,
     progress: Progress | None = None,
-    on_counted: Callable[[Counted, int | None], object] | None = None,
+    on_counted: Callable[[Counted], object] | None = None,
 ) -> Result:
     """Count the sources and learn merges until the size is reached or no pair can merge.
 
     With a runner, files are counted in its tasks. Merges are learned in this process.
-    `on_counted` is called between counting and merging. Its second argument is the number of merges
-    in the checkpoint, or None if the counts do not come from it.
+    `on_counted` is called between counting and merging.
     """
     planned = make_plan(vocab_size, recipe, start).max_new_ids  # raises now if the size is wrong
     check_pattern(recipe)
@@ -103,11 +102,11 @@ def run(
                 point.keep_counts(counted.counts)
         else:
             size = None if sources.corpus is None else sources.corpus.total_bytes
-            counted = Counted(saved, sources.num_files, size, len(sources.tables), 0.0)
+            counted = Counted(saved, sources.num_files, size, len(sources.tables), 0.0, True)
         if memory is not None:
             counted.counts.check_training(planned, memory)
         if on_counted is not None:
-            on_counted(counted, None if point is None or saved is None else len(point.merges))
+            on_counted(counted)
         vocab, training = _merge(
             counted,
             vocab_size,

@@ -54,7 +54,7 @@ def record_batches(shard: Shard, max_list: int = MAX_LIST) -> Iterator[Any]:
             raise UnsupportedError(
                 f"a document in shard {shard.name.number} of {shard.name.split} has {len(ids)} "
                 f"tokens; this format holds at most {max_list} in a document; cut documents into "
-                "rows with --pack N (pack=N), or choose another --format, such as flat"
+                "rows with pack=N, or choose another format, such as flat"
             )
         offsets = np.zeros(len(lengths) + 1, np.int32)
         np.cumsum(lengths, dtype=np.int32, out=offsets[1:])

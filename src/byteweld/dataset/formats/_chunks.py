@@ -51,8 +51,8 @@ def _check_end(end: int, shard: Shard) -> None:
         raise UnsupportedError(
             f"shard {shard.name.number} of {shard.name.split} has {shard.num_tokens} tokens in "
             f"{shard.num_documents} documents, which need more than the {_MAX_BYTES} bytes of a "
-            "file of this format; use smaller shards (--shard-tokens), and if one document is "
-            "that long, cut documents into rows with --pack N (pack=N)"
+            "file of this format; use smaller shards (shard_tokens=), and if one document is "
+            "that long, cut documents into rows with pack=N"
         )
 
 
