@@ -121,8 +121,9 @@ def run(
 
 def check_pattern(recipe: Recipe) -> None:
     """Raise now, not at the first `encode`, if the pattern cannot be compiled."""
-    empty = Vocabulary({}, alphabet="partial", pattern=recipe.encode_pattern)
-    _native.Encoder(empty, eager=True)
+    _native.CountBuilder(
+        pattern=recipe.encode_pattern, boundaries=(), alphabet=None, num_threads=1, limit=None
+    )
 
 
 def _count_events(progress: Progress, planned: int) -> Callable[[int, int | None], None]:
