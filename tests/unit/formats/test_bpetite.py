@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import random
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -139,72 +138,12 @@ def test_other_files_are_not_recognized(tmp_path: Path, head: bytes) -> None:
 # ---------------------------------------------------------------------- refusals of the reader
 
 
-def test_a_missing_file_stays_file_not_found(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        formats.load(tmp_path / "nothing.json", format="bpetite")
-
-
-def test_bytes_that_are_not_utf8_are_refused_with_their_offset(artifact: Path) -> None:
-    data = bytearray(artifact.read_bytes())
-    data[100] = 0xFF
-    artifact.write_bytes(data)
-    with pytest.raises(FormatError, match="expected UTF-8") as caught:
-        formats.load(artifact, format="bpetite")
-    assert (caught.value.offset, caught.value.path) == (100, str(artifact))
-
-
-def test_text_that_is_not_json_is_refused_with_its_byte_offset(artifact: Path) -> None:
-    artifact.write_text('{"ééé": 1, oops}', encoding="utf-8")
-    with pytest.raises(FormatError, match="expected JSON") as caught:
-        formats.load(artifact, format="bpetite")
-    assert caught.value.offset == artifact.read_bytes().index(b"oops")
-
-
-@pytest.mark.parametrize("text", ["", "[]", "1", "null", '"text"', "\ufeff{}"])
-def test_anything_but_a_json_object_is_refused(artifact: Path, text: str) -> None:
-    artifact.write_text(text, encoding="utf-8")
-    with pytest.raises(FormatError, match="expected"):
-        formats.load(artifact, format="bpetite")
-
-
-@pytest.mark.parametrize("inner", ['"258":[60],', '"0":[0],'])
-def test_a_repeated_key_is_refused_at_any_depth(artifact: Path, inner: str) -> None:
-    text = artifact.read_text()
-    artifact.write_text(text.replace('"vocab":{', '"vocab":{' + inner))
-    with pytest.raises(FormatError, match="is repeated"):
-        formats.load(artifact, format="bpetite")
-    artifact.write_text(text.replace('{"mergeable', '{"schema_version":1,"mergeable', 1))
-    with pytest.raises(FormatError, match="'schema_version' is repeated"):
-        formats.load(artifact, format="bpetite")
-
-
-@pytest.mark.parametrize("constant", ["NaN", "Infinity", "-Infinity"])
-def test_constants_outside_json_are_refused(artifact: Path, constant: str) -> None:
-    text = artifact.read_text().replace('"schema_version":1', f'"schema_version":{constant}')
-    artifact.write_text(text)
-    with pytest.raises(FormatError, match=constant):
-        formats.load(artifact, format="bpetite")
-
-
-@pytest.mark.parametrize("opening", ["[", '{"a":'])
-def test_deep_nesting_is_a_format_error(artifact: Path, opening: str) -> None:
-    artifact.write_text(opening * 200_000)
-    with pytest.raises(FormatError, match="nested too deep"):
-        formats.load(artifact, format="bpetite")
-
-
 def test_an_unexpected_nested_value_is_shown_without_recursion(artifact: Path) -> None:
     deep = "[" * 300 + "]" * 300
     artifact.write_text(artifact.read_text().replace("[[97,98]", f"[{deep}"))
     with pytest.raises(FormatError, match=r"merges\[0\]") as caught:
         formats.load(artifact, format="bpetite")
     assert len(str(caught.value)) < 500
-
-
-def test_an_integer_of_thousands_of_digits_is_a_format_error(artifact: Path) -> None:
-    artifact.write_text(artifact.read_text().replace("[[97,", f"[[{'9' * 6000},"))
-    with pytest.raises(FormatError):
-        formats.load(artifact, format="bpetite")
 
 
 @pytest.mark.parametrize("version", [0, 2, True, 1.0, "1", None])
@@ -354,63 +293,7 @@ def test_bytes_that_are_not_what_the_id_means_are_refused(
         formats.load(artifact, format="bpetite")
 
 
-def test_an_artifact_cut_at_any_byte_is_a_format_error(artifact: Path) -> None:
-    data = artifact.read_bytes()
-    for length in range(len(data)):
-        artifact.write_bytes(data[:length])
-        with pytest.raises(FormatError):
-            formats.load(artifact, format="bpetite")
-
-
-def test_a_mutated_artifact_loads_or_is_a_format_error(artifact: Path) -> None:
-    rng = random.Random(20250101)
-    golden = artifact.read_bytes()
-    structure = b'{}[]":,0123456789eE.-+tfnN\\ \n'
-    refused = 0
-    for _ in range(600):
-        data = bytearray(golden)
-        for _ in range(rng.randint(1, 3)):
-            at = rng.randrange(len(data))
-            fresh = rng.choice(structure) if rng.random() < 0.7 else rng.randrange(256)
-            what = rng.randrange(3)
-            if what == 0:
-                data[at] = fresh
-            elif what == 1:
-                data.insert(at, fresh)
-            else:
-                del data[at]
-        artifact.write_bytes(data)
-        try:
-            assert (
-                formats.load(artifact, format="bpetite") == AB
-            )  # only one value fits these merges
-        except FormatError as error:
-            assert error.path == str(artifact)
-            refused += 1
-    assert refused > 500
-
-
 # ---------------------------------------------------------------------- refusals of the writer
-
-
-def test_nothing_is_replaced_without_overwrite(artifact: Path) -> None:
-    artifact.write_text("mine")
-    with pytest.raises(FileExistsError):
-        formats.save(AB, artifact, format="bpetite")
-    assert artifact.read_text() == "mine"
-    formats.save(AB, artifact, overwrite=True, format="bpetite")
-    assert formats.load(artifact, format="bpetite") == AB
-    assert [entry.name for entry in artifact.parent.iterdir()] == [artifact.name]
-
-
-def test_a_failed_save_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(descriptor: int) -> None:
-        raise OSError(28, "no space left on device")
-
-    monkeypatch.setattr("os.fsync", fail)
-    with pytest.raises(OSError, match="no space left"):
-        formats.save(AB, tmp_path / "ab.json", format="bpetite")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_artifact_may_have_no_merges(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import random
 import re
 import struct
 import tempfile
@@ -216,9 +215,9 @@ def test_an_ascii_export_has_raw_texts_and_no_pattern(tmp_path: Path) -> None:
 def test_reserved_specials_come_before_the_bytes(tmp_path: Path) -> None:
     vocab = make([(103, 104)], reserved=["<svg>", "à"])
     assert vocab.tokens[262] == b"ab"
-    formats.save(vocab, tmp_path / "x", max_piece_bytes=16, format="ck")
+    formats.save(vocab, tmp_path / "x", max_piece_bytes=2**31 - 1, format="ck")
     meta = json.loads((tmp_path / "x" / META).read_text())
-    assert (meta["num_reserved_special_tokens"], meta["max_piece_bytes"]) == (2, 16)
+    assert (meta["num_reserved_special_tokens"], meta["max_piece_bytes"]) == (2, 2**31 - 1)
     assert formats.load(tmp_path / "x", format="ck") == vocab
 
 
@@ -297,24 +296,6 @@ def test_a_missing_key_is_a_format_error_and_a_key_error(export: Path, key: str)
 def test_an_unknown_key_is_refused(export: Path) -> None:
     rewrite_meta(export, lambda meta: meta.update(note=1))
     refuse(export, "unknown key 'note'")
-
-
-def test_a_repeated_key_is_refused(export: Path) -> None:
-    text = (export / META).read_text()
-    (export / META).write_text(text.replace('"mode"', '"num_merges": 3,\n  "mode"'))
-    refuse(export, "key 'num_merges' is repeated")
-
-
-@pytest.mark.parametrize("text", ["", "[]", "3", "{", "{}}", '{"schema": NaN}', "[" * 60_000])
-def test_a_json_file_that_is_not_an_object_is_refused(export: Path, text: str) -> None:
-    (export / META).write_text(text)
-    with pytest.raises(FormatError):
-        formats.load(export, format="ck")
-
-
-def test_a_json_that_is_not_utf8_is_refused_with_its_offset(export: Path) -> None:
-    (export / META).write_bytes(b'{"schema": "\xe9"}')
-    assert refuse(export, "expected UTF-8").offset == 12
 
 
 def test_a_json_of_a_megabyte_is_refused_unread(export: Path) -> None:
@@ -502,6 +483,8 @@ MERGE_TABLES: dict[str, tuple[int, tuple[int, int, int], str]] = {
     "an output that is not the next id": (0, (101, 102, 261), "expected it to make 260"),
     "outputs out of order": (1, (36, 260, 260), "expected it to make 261"),
     "a special token as part": (0, (3, 102, 260), "expected both parts in 4..259"),
+    "a special token as right part": (0, (101, 3, 260), "expected both parts in 4..259"),
+    "itself as right part": (0, (101, 260, 260), "expected both parts in 4..259"),
     "a negative part": (0, (101, -1, 260), "expected both parts in 4..259"),
     "a later part": (1, (36, 262, 261), "expected both parts in 4..260"),
     "itself as part": (1, (261, 102, 261), "expected both parts in 4..260"),
@@ -524,79 +507,7 @@ def test_two_ids_for_one_token_are_refused(tmp_path: Path) -> None:
     refuse(tmp_path, "ids 260 and 261 are both b'ab'")
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_an_export_cut_at_any_byte_is_a_format_error(export: Path, name: str) -> None:
-    data = (export / name).read_bytes()
-    last = len(data) - 1 if name == META else len(data)  # the final newline of the JSON is optional
-    for length in range(last):
-        (export / name).write_bytes(data[:length])
-        with pytest.raises(FormatError):
-            formats.load(export, format="ck")
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_mutated_export_loads_or_is_a_format_error(export: Path, name: str) -> None:
-    rng = random.Random(f"20250103 {name}")
-    golden = (export / name).read_bytes()
-    refused = 0
-    for _ in range(400):
-        data = bytearray(golden)
-        for _ in range(rng.choice([1, 1, 2, 3])):
-            at = rng.randrange(len(data))
-            what = rng.randrange(6)
-            if what == 0:
-                data.insert(at, rng.randrange(256))
-            elif what == 1:
-                del data[at]
-            elif what == 2:
-                data[at] ^= 1 << rng.randrange(8)
-            else:
-                data[at] = rng.choice([0, 0x20, 0x22, 0x2C, 0x30, 0x39, 255, rng.randrange(256)])
-        (export / name).write_bytes(data)
-        try:
-            vocab = formats.load(export, format="ck")
-        except FormatError:
-            refused += 1
-        else:  # whitespace in the JSON, another max_piece_bytes, or an unchanged byte
-            assert vocab == AB
-    assert refused > 250
-
-
 # ---------------------------------------------------------------------- the writer
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    return {entry.name: entry.read_bytes() for entry in folder.iterdir()}
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_one_existing_file_stops_the_save_and_stays_untouched(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text("mine")
-    with pytest.raises(FileExistsError, match=re.escape(name)):
-        formats.save(AB, tmp_path, format="ck")
-    assert contents(tmp_path) == {name: b"mine"}
-
-
-def test_a_dangling_link_counts_as_an_existing_file(tmp_path: Path) -> None:
-    (tmp_path / MERGES).symlink_to("nowhere")
-    with pytest.raises(FileExistsError):
-        formats.save(AB, tmp_path, format="ck")
-    assert [entry.name for entry in tmp_path.iterdir()] == [MERGES]
-
-
-def test_overwriting_replaces_all_four_and_nothing_else(export: Path) -> None:
-    (export / "notes.txt").write_text("mine")
-    formats.save(AB_ASCII, export, overwrite=True, format="ck")
-    assert formats.load(export, format="ck") == AB_ASCII
-    assert sorted(contents(export)) == sorted([*NAMES, "notes.txt"])
-
-
-def test_a_folder_is_never_overwritten(tmp_path: Path) -> None:
-    (tmp_path / MERGES).mkdir()
-    (tmp_path / MERGES / "mine").write_text("x")
-    with pytest.raises(IsADirectoryError):
-        formats.save(AB, tmp_path, overwrite=True, format="ck")
-    assert (tmp_path / MERGES / "mine").read_text() == "x"
 
 
 def test_a_file_where_the_folder_should_be_is_not_touched(tmp_path: Path) -> None:
@@ -604,42 +515,6 @@ def test_a_file_where_the_folder_should_be_is_not_touched(tmp_path: Path) -> Non
     with pytest.raises(FileExistsError):
         formats.save(AB, tmp_path / "export", overwrite=True, format="ck")
     assert (tmp_path / "export").read_text() == "mine"
-
-
-def fail_at(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    """Make the write of file `number` fail."""
-    synced: list[int] = []
-    fsync = os.fsync
-
-    def fail(descriptor: int) -> None:
-        synced.append(descriptor)
-        if len(synced) == number:
-            raise OSError(28, "no space left on device")
-        fsync(descriptor)
-
-    monkeypatch.setattr(os, "fsync", fail)
-
-
-@pytest.mark.parametrize("number", [1, 2, 3, 4])
-def test_a_failed_save_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
-    fail_at(monkeypatch, number)
-    with pytest.raises(OSError, match="no space left"):
-        formats.save(AB, tmp_path / "export", format="ck")
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("number", [1, 2, 3, 4])
-def test_a_failed_overwrite_leaves_the_old_export(
-    export: Path, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
-    (export / "notes.txt").write_text("mine")
-    before = contents(export)
-    fail_at(monkeypatch, number)
-    with pytest.raises(OSError, match="no space left"):
-        formats.save(AB_ASCII, export, overwrite=True, format="ck")
-    assert contents(export) == before
 
 
 def test_the_json_is_written_last_and_is_missing_while_the_tables_change(
@@ -667,15 +542,6 @@ def test_a_folder_with_nothing_else_is_exchanged_as_a_whole(
     assert formats.load(export, format="ck") == AB_ASCII
     assert export.stat().st_ino != inode
     assert [entry.name for entry in export.parent.iterdir()] == [export.name]
-
-
-def test_an_existing_folder_stays_after_a_failed_save(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fail_at(monkeypatch, 3)
-    with pytest.raises(OSError, match="no space left"):
-        formats.save(AB, tmp_path, format="ck")
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("limit", [-1, 2**31, True, 1.0, "8"])
@@ -742,55 +608,8 @@ def test_what_an_export_cannot_hold_is_refused_by_name(tmp_path: Path, reason: s
 # ---------------------------------------------------------------------- what only one check notices
 
 
-def test_a_table_that_is_too_long_is_refused_with_both_sizes(tmp_path: Path) -> None:
-    formats.save(make([(101, 102)]), tmp_path / "x", format="ck")
-    with (tmp_path / "x" / MERGES).open("ab") as file:
-        file.write(bytes(12))
-    with pytest.raises(FormatError, match="24 bytes; expected 12 bytes, for num_merges 1"):
-        formats.load(tmp_path / "x", format="ck")
-
-
 @pytest.mark.parametrize("pairs", [[(4, 101)], [(101, 4)], [(4, 4)]])
 def test_the_first_byte_can_be_merged(tmp_path: Path, pairs: list[tuple[int, int]]) -> None:
     vocab = make(pairs)
     formats.save(vocab, tmp_path / "x", format="ck")
     assert formats.load(tmp_path / "x", format="ck") == vocab
-
-
-@pytest.mark.parametrize("parts", [(260, 101), (101, 260), (3, 101), (101, 3), (261, 101)])
-def test_the_parts_of_a_merge_are_bytes_and_earlier_merges(
-    tmp_path: Path, parts: tuple[int, int]
-) -> None:
-    formats.save(make([(101, 102)]), tmp_path / "x", format="ck")
-    (tmp_path / "x" / MERGES).write_bytes(struct.pack("<3i", *parts, 260))
-    with pytest.raises(FormatError, match=r"expected both parts in 4\.\.259"):
-        formats.load(tmp_path / "x", format="ck")
-
-
-def test_the_largest_limit_on_piece_bytes_can_be_written(tmp_path: Path) -> None:
-    formats.save(make(), tmp_path / "x", max_piece_bytes=2**31 - 1, format="ck")
-    assert json.loads((tmp_path / "x" / META).read_text())["max_piece_bytes"] == 2**31 - 1
-    with pytest.raises(ValueError, match="max_piece_bytes is 2147483648"):
-        formats.save(make(), tmp_path / "y", max_piece_bytes=2**31, format="ck")
-
-
-def test_a_pattern_of_the_other_alphabet_is_not_named(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedError) as caught:
-        formats.save(make(pattern=r"\w+"), tmp_path / "x", format="ck")
-    assert "implies none" not in str(caught.value)
-
-
-@pytest.mark.parametrize(("left", "right"), [(261, 103), (103, 261)])
-def test_a_merge_of_a_later_id_cannot_be_written(tmp_path: Path, left: int, right: int) -> None:
-    base = make()
-    tokens = dict(base.tokens) | {261: b"ab"}
-    tokens[260] = tokens[left] + tokens[right]
-    vocab = Vocabulary(
-        tokens,
-        [(left, right, 260), (101, 102, 261)],
-        special_tokens=base.special_tokens,
-        pattern=base.pattern,
-        roles=base.roles,
-    )
-    with pytest.raises(UnsupportedError, match=r"merge 0 makes id 260 .*, not from earlier ids"):
-        formats.save(vocab, tmp_path / "x", format="ck")

@@ -154,13 +154,6 @@ def test_the_way_that_the_error_names_works(tok, tmp_path):
 # ---------------------------------------------------------------------- files
 
 
-def test_existing_files_are_replaced_only_if_asked(tok, tmp_path):
-    saved(tok, tmp_path)
-    with pytest.raises(FileExistsError):
-        tok.save(tmp_path, format="nanochat")
-    tok.save(tmp_path, format="nanochat", overwrite=True)
-
-
 def test_files_lists_what_is_written(tok, tmp_path):
     listed = formats.files(tok.vocab, tmp_path / "out", "nanochat")
     saved(tok, tmp_path / "out")

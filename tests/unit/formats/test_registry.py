@@ -16,8 +16,7 @@ import pytest
 import byteweld
 from byteweld import formats, patterns
 from byteweld.errors import FormatError, UnsupportedError
-from byteweld.vocab import Vocabulary
-from tests.helpers.vocabularies import AB, BYTES, EXTRAS, holder
+from tests.helpers.vocabularies import AB, EXTRAS, holder
 
 
 def test_every_module_keeps_the_contract() -> None:
@@ -111,15 +110,6 @@ def test_an_unknown_option_is_an_error_with_the_nearest_name(tmp_path: Path) -> 
     with pytest.raises(TypeError, match="it takes none"):
         formats.save(AB, tmp_path / "b.json", **options)
     assert formats.load(path, pattern="o200k").pattern == patterns.O200K
-
-
-def test_saving_replaces_nothing_without_overwrite(tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    formats.save(AB, path)
-    with pytest.raises(FileExistsError):
-        formats.save(Vocabulary(BYTES), path)
-    formats.save(Vocabulary(BYTES), path, overwrite=True)
-    assert len(formats.load(path)) == 256
 
 
 def test_importing_the_table_imports_no_format() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import random
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 from byteweld import formats, patterns, reference
 from byteweld._byte_letters import BYTE_TO_CHAR
-from byteweld.errors import FormatError, UnsupportedError, VocabularyError
+from byteweld.errors import FormatError, UnsupportedError
 from byteweld.formats import vocab_merges as gpt2
 from byteweld.vocab import Vocabulary
 from tests.helpers.strategies import examples
@@ -115,17 +114,6 @@ def test_what_the_files_cannot_hold_is_refused_by_name(
     assert not (tmp_path / "out").exists()
 
 
-def test_nothing_is_replaced_without_overwrite(tmp_path: Path) -> None:
-    for name in ("vocab.json", "merges.txt", "byteweld.json"):
-        folder = tmp_path / name
-        folder.mkdir()
-        (folder / name).write_bytes(b"mine")
-        with pytest.raises(FileExistsError, match=name):
-            formats.save(sound(), folder, format="gpt2")
-        assert [path.name for path in folder.iterdir()] == [name]
-        assert (folder / name).read_bytes() == b"mine"
-
-
 def test_special_tokens_of_any_text_are_kept(tmp_path: Path) -> None:
     texts = ["Ġthe", "日本 語", "\n", "<a b>", '"\\']
     special_tokens = {text: 400 + n for n, text in enumerate(texts)}
@@ -188,7 +176,10 @@ def test_a_missing_path_is_a_missing_file(tmp_path: Path) -> None:
         ("", 1, "expected '#version: 0.2', found ''"),
         ("a b\n", 1, "found 'a b'"),
         ("#version: 0.2\na b\nab\n", 3, "expected two tokens and a space between them, found 'ab'"),
-        ("#version: 0.2\na b c\n", 2, "expected two tokens"),
+        *(
+            (f"#version: 0.2\n{line}\na b\n", 2, f"a space between them, found {line!r}")
+            for line in (" b", "b ", " ", "a b c", "a  b", " a b")
+        ),
         ("#version: 0.2\n\na b\n", 2, "expected two tokens"),
         ("#version: 0.2\na b\r\n", 2, "not in the vocabulary"),
         ("#version: 0.2\na b\na b\n", 3, "is also on line 2"),
@@ -233,32 +224,6 @@ def test_a_special_token_with_another_id_than_in_the_file_is_refused(tmp_path: P
         formats.load(tmp_path, pattern=None, special_tokens={"<t>": 97}, format="gpt2")
     vocab = formats.load(tmp_path, pattern=None, special_tokens={"<s>": 256}, format="gpt2")
     assert vocab.special_tokens == {"<s>": 256}
-
-
-def test_truncations_and_mutations_are_read_or_refused_but_never_crash(tmp_path: Path) -> None:
-    formats.save(sound(), tmp_path, format="gpt2")
-    rng = random.Random(3)
-    refused = 0
-    choices: list[dict[str, Any]] = [{}, {"pattern": None, "special_tokens": {"<|eot|>": 300}}]
-    for name in ("vocab.json", "merges.txt", "byteweld.json"):
-        path = tmp_path / name
-        data = path.read_bytes()
-        step = max(1, len(data) // 150)
-        damaged = [data[:size] for size in range(0, len(data), step)]
-        for _ in range(150):
-            copy = bytearray(data)
-            copy[rng.randrange(len(copy))] = rng.choice((rng.randrange(256), *b'"{}:,\n 0'))
-            damaged.append(bytes(copy))
-        for case in damaged:
-            path.write_bytes(case)
-            gpt2.recognize(path, case)
-            for options in choices:
-                try:
-                    formats.load(tmp_path, **options, format="gpt2")
-                except (FormatError, UnsupportedError, VocabularyError):
-                    refused += 1
-        path.write_bytes(data)
-    assert refused > 300
 
 
 def test_recognition_is_by_the_files_of_the_folder(tmp_path: Path) -> None:
@@ -324,15 +289,6 @@ def test_the_last_line_needs_no_line_end(tmp_path: Path) -> None:
     without = formats.load(put(tmp_path, ids, "#version: 0.2\na b\nab c"), **NONE, format="gpt2")
     assert len(without.merges) == 2
     assert without == with_end
-
-
-@pytest.mark.parametrize("line", [" b", "b ", "ab", " ", "", "a b c", "a  b", " a b"])
-def test_a_line_that_is_not_two_tokens_and_a_space_is_named(tmp_path: Path, line: str) -> None:
-    put(tmp_path, LETTERS | {"ab": 256}, f"#version: 0.2\n{line}\na b\n")
-    with pytest.raises(FormatError, match="expected two tokens and a space between them") as caught:
-        formats.load(tmp_path, **NONE, format="gpt2")
-    assert f"{line!r}" in str(caught.value)
-    assert caught.value.path == f"{tmp_path / 'merges.txt'}:2"
 
 
 def test_a_token_that_a_merge_makes_is_in_byte_letters_even_if_it_is_special(
