@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 import signal
-import subprocess
-import sys
 import threading
 import time
 import warnings
@@ -17,6 +15,7 @@ import pytest
 
 import byteweld
 from byteweld import errors
+from tests.helpers.programs import run_python
 from tests.helpers.strategies import ENDOFTEXT, NASTY
 
 TEXTS = [text[:3000] for text in NASTY] * 3
@@ -223,8 +222,7 @@ if child == 0:
 first.join()
 raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
-    done = subprocess.run([sys.executable, "-c", script], timeout=100, check=False)
-    assert done.returncode == 0
+    assert run_python("-c", script).returncode == 0
 
 
 def test_nothing_uses_the_cached_property_of_functools():
@@ -249,5 +247,4 @@ if child == 0:
 first.join()
 raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
-    done = subprocess.run([sys.executable, "-c", script], timeout=100, check=False)
-    assert done.returncode == 0
+    assert run_python("-c", script).returncode == 0

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import random
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -19,6 +17,7 @@ from byteweld import (
     Tokenizer,
     UnsupportedError,
 )
+from tests.helpers.programs import run_python
 
 # The seed's own string and not our name for it, since FR-4 is about the string itself.
 PATTERN = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
@@ -121,12 +120,10 @@ def test_fr12_the_artifact_bytes_do_not_depend_on_the_hash_seed(tmp_path):
     made = []
     for seed in ("0", "1", "12345"):
         file = tmp_path / f"{seed}.json"
-        subprocess.run(
-            [sys.executable, "-c", program, prose(800), str(file)],
-            env=os.environ | {"PYTHONHASHSEED": seed},
-            check=True,
-            timeout=60,
+        done = run_python(
+            "-c", program, prose(800), file, env=os.environ | {"PYTHONHASHSEED": seed}
         )
+        assert done.returncode == 0, done.stderr
         made.append(file.read_bytes())
     assert made[0] == made[1] == made[2]
 
@@ -165,14 +162,7 @@ def test_fr15_the_special_token_in_the_corpus_is_ordinary_text():
 
 def test_the_commands_train_encode_and_decode_map_one_to_one(tmp_path):
     def command(*arguments: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "byteweld", *arguments],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        done = run_python("-m", "byteweld", *arguments, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from hypothesis import strategies as st
 
 import byteweld
 from byteweld import Counts, Tokenizer
+from tests.helpers.programs import run_python
 
 END = "<|endoftext|>"
 PATTERN = r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"""
@@ -251,13 +250,7 @@ def peak():
 
 
 def growth_of_peak(program: str, *arguments: str) -> int:
-    done = subprocess.run(
-        [sys.executable, "-c", PEAK + program, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    done = run_python("-c", PEAK + program, *arguments)
     assert done.returncode == 0, done.stderr
     return int(done.stdout)
 
@@ -279,32 +272,6 @@ print(peak() - before)
 def test_encoding_a_stream_of_60_megabytes_needs_a_few():
     # Every number is a new pre-token, so the cache fills.
     assert growth_of_peak(STREAM) < 14_000_000
-
-
-COUNT = """
-import byteweld
-byteweld.count(iter(["warm up"]), recipe="from-scratch", num_threads=2)
-before = peak()
-counts = byteweld.count(sys.argv[1], recipe="from-scratch", special_tokens=["<|endoftext|>"],
-                        num_threads=2)
-assert counts.total > 30_000_000, counts.total
-print(peak() - before)
-"""
-
-
-@needs_proc
-@pytest.mark.parametrize("separator", [END, " ", "\n"], ids=["specials", "one line", "lines"])
-def test_counting_a_file_of_200_megabytes_needs_a_few(tmp_path, separator):
-    file = tmp_path / "large.txt"
-    block = (story(1_000_000) + separator).replace("\n", " " if separator == " " else "\n")
-    try:
-        with file.open("w", newline="") as out:
-            for _ in range(200):
-                out.write(block)
-        assert file.stat().st_size >= 200_000_000
-        assert growth_of_peak(COUNT, str(file)) < 24_000_000
-    finally:
-        file.unlink()
 
 
 # ---------------------------------------------------------------------- the course's files

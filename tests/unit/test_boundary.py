@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import enum
 import gc
-import subprocess
 import sys
 import threading
 from collections.abc import Callable
@@ -19,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from byteweld import Tokenizer, UnknownIdError
+from tests.helpers.programs import run_python
 
 BYTES = {bytes([byte]): byte for byte in range(256)}
 # Tokens of 1, 15, 16, 17 and 300 bytes: at most 16 are copied at once.
@@ -309,7 +309,7 @@ def test_numpy_is_not_imported_for_lists():
         "{bytes([b]): b for b in range(256)}, pattern=None); "
         "assert tok.decode(tok.encode('é')) == 'é'; print('numpy' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = run_python("-c", code)
     assert done.stdout == "False\n"
 
 

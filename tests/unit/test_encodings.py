@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
-import socket
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -21,13 +20,9 @@ END = "<|endoftext|>"
 
 
 @pytest.fixture(autouse=True)
-def alone(monkeypatch, tmp_path):
+def alone(monkeypatch, no_network, tmp_path):
     """No folders, no cache, nothing loaded, no network."""
 
-    def no_network(*args, **options):
-        raise AssertionError("something went to the network")
-
-    monkeypatch.setattr(socket, "socket", no_network)
     monkeypatch.setattr(encodings, "_loaded", {})
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "no cache"))
     monkeypatch.delenv("DATA_GYM_CACHE_DIR", raising=False)

@@ -8,8 +8,6 @@ import gzip
 import lzma
 import os
 import random
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -20,6 +18,7 @@ import pytest
 import byteweld
 from byteweld import CorpusError
 from byteweld.corpus import open_corpus
+from tests.helpers.programs import run_python
 
 NOBODY = 65534
 CHANGED = r"changed while it was read"
@@ -272,12 +271,7 @@ print(after - before, peak() - before, counted - started, time.process_time() - 
 
 def one_line(unit: str, megabytes: int, pattern: str, folder: Path) -> tuple[float, ...]:
     """Count and train one line in a separate process; return the memory and seconds of each."""
-    done = subprocess.run(
-        [sys.executable, "-c", ONE_LINE, unit, str(megabytes), pattern, str(folder / "line.txt")],
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
+    done = run_python("-c", ONE_LINE, unit, megabytes, pattern, folder / "line.txt")
     assert done.returncode == 0, done.stderr
     return tuple(map(float, done.stdout.split()))
 

@@ -10,8 +10,6 @@ import lzma
 import os
 import random
 import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -27,6 +25,7 @@ from byteweld import (
     loading,
 )
 from byteweld.patterns import resolve_pattern
+from tests.helpers.programs import run_python
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +86,7 @@ def test_loading_imports_no_slow_module_that_it_does_not_need(is_cached, slow, s
         f"assert byteweld.load({path!r}, **{options!r}).encode('cat')\n"
         "print(*(set(sys.modules) - before))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = run_python("-c", code)
     found = set(done.stdout.split())
     assert "byteweld.tokenizer" in found
     assert not found & slow

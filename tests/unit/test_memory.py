@@ -16,6 +16,7 @@ import pytest
 import byteweld
 from byteweld import BudgetError, Counts, _memory
 from byteweld._memory import parse_memory
+from tests.helpers.programs import run_python
 
 # ---------------------------------------------------------------------- parsing
 
@@ -166,8 +167,7 @@ def counted(corpus):
 
 
 def run(code, *arguments, **options):
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    return run_python("-c", code, *arguments, **options)
 
 
 def test_a_missing_temporary_folder_is_named(corpus, tmp_path):

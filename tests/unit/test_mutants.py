@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.harness import mutants
+from tests.helpers.programs import run_python
 
 PLANTED = """
 def is_small(number):
@@ -50,14 +49,7 @@ def test_a_change_that_no_test_notices_survives(tmp_path: Path):
     (tmp_path / "test_planted.py").write_text(WEAK)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    slow: x\n    browser: x\n")
     paths = f"sys.path[:0] = {[str(tmp_path / 'src'), str(mutants.ROOT)]!r}"
-    done = subprocess.run(
-        [sys.executable, "-c", f"import sys; {paths}\n{PROGRAM}", str(tmp_path)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    done = run_python("-c", f"import sys; {paths}\n{PROGRAM}", tmp_path, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "4 2",

@@ -5,11 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import random
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.helpers.programs import run_python
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs RLIMIT_AS")
 
@@ -47,8 +48,7 @@ os._exit(0)
 
 
 def run(what: str, more: int, path: Path) -> int:
-    command = [sys.executable, "-c", CHILD, what, str(more), str(path)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    ended = run_python("-c", CHILD, what, more, path)
     assert ended.returncode in (0, 3), (what, more, ended.returncode, ended.stderr)
     return ended.returncode
 
@@ -87,8 +87,7 @@ def test_the_command_ends_with_one_line_and_writes_nothing(corpora, tmp_path):
         "resource.setrlimit(resource.RLIMIT_AS, (size + (12 << 20),) * 2); sys.exit(main())"
     )
     arguments = ["count", str(corpora["a.txt"]), "--out", str(out), "--threads", "1"]
-    command = [sys.executable, "-c", limited, *arguments]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    ended = run_python("-c", limited, *arguments)
     assert ended.returncode == 2, ended.stderr
     assert len(ended.stderr.strip().splitlines()) == 1, ended.stderr
     assert not out.exists()

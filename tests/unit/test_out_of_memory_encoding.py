@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 
 import pytest
+
+from tests.helpers.programs import run_python
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs an address-space limit")
 
@@ -88,8 +89,7 @@ MANY = "1,2,3,5,8,12,18,24,32,44,60,80,110,150,200,280,400"
 
 def failures(call: str, size: int, megabytes: str) -> int:
     """Return with how many of the limits the call failed; the process must outlive them all."""
-    command = [sys.executable, "-c", PROGRAM, call, str(size), megabytes]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    result = run_python("-c", PROGRAM, call, size, megabytes, timeout=600)
     assert result.returncode == 0, result.stderr[-2000:]
     return int(result.stdout)
 

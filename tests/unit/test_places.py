@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 from pathlib import Path
 
 import pytest
@@ -17,13 +16,9 @@ MODEL = "openai-community/gpt2"
 
 
 @pytest.fixture(autouse=True)
-def alone(monkeypatch, tmp_path):
+def alone(monkeypatch, no_network, tmp_path):
     """An empty cache, no other folders, an empty working directory, no network."""
 
-    def no_network(*args, **options):
-        raise AssertionError("something went to the network")
-
-    monkeypatch.setattr(socket, "socket", no_network)
     monkeypatch.setattr(encodings, "_loaded", {})
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
