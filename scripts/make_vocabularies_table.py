@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import byteweld
+from byteweld.evaluation import pattern_engine
 from byteweld.patterns import pattern_name
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -184,7 +185,7 @@ def _row(source: Source, snippets: dict[str, str], patterns: Patterns) -> tuple[
         source.name,
         kind,
         str(len(vocab)),
-        tok.pattern_engine,
+        pattern_engine(tok),
         _pattern_words(vocab, lambda pattern: patterns.words(pattern, source.name)),
         _added_words(specials),
         _added_words(others),

@@ -7,11 +7,11 @@ never state. Names, arguments and results are tiktoken's where it has them.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import partial
 from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from byteweld import _native
 from byteweld._cached import cached_property
@@ -37,7 +37,6 @@ Specials = Literal["all"] | Set[str] | Sequence[str]
 _NONE: frozenset[str] = frozenset()
 
 _BATCH_BYTES = 32 << 20  # documents of files that are encoded at once
-_STREAM_BYTES = 1 << 16  # the same for the text of an iterable
 _NO_LIMIT = 2**63 - 1  # more tokens than any text has
 
 
@@ -435,46 +434,25 @@ class Tokenizer:
             end += len(ids)
         return np.concatenate(id_arrays), np.concatenate(offset_arrays)
 
-    def encode_iterable(
-        self,
-        texts: Iterable[Text],
-        *,
-        allowed_special: Specials = _NONE,
-        disallowed_special: Specials = "all",
-    ) -> Iterator[int]:
-        """Encode text that arrives in pieces, such as the lines of a file; yields ids lazily.
-
-        The ids are those of the whole text. For all patterns that need no backtracking, memory is
-        bounded by the longest pre-token; for other patterns, and if the vocabulary has steps, a
-        normalizer or added tokens with flags, the whole text is collected first. To get each id as
-        early as possible, or to feed pieces yourself, use `encode_stream`.
-
-        Args:
-            texts: the pieces, in order; they may be cut anywhere.
-            allowed_special: as in `encode`.
-            disallowed_special: as in `encode`.
-
-        Examples:
-            >>> import byteweld
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> list(tok.encode_iterable(["hel", "lo wo", "rld"]))
-            [263, 264]
-        """
-        stream = self._encode_stream(allowed_special, disallowed_special, _STREAM_BYTES)
-        for text in texts:
-            yield from stream.feed(text)
-        yield from stream.finish()
-
     def encode_stream(
         self,
         *,
         allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
+        block_bytes: int = 1,
     ) -> EncodeStream:
         """Encode text that arrives in pieces, cut anywhere: feed them, then finish.
 
         `feed` returns ids as soon as no further text can change them; together they are the ids of
-        the whole text. Memory is bounded as in `encode_iterable`.
+        the whole text. For all patterns that need no backtracking, memory is bounded by the longest
+        pre-token; for other patterns, and if the vocabulary has steps, a normalizer or added tokens
+        with flags, the whole text is collected first.
+
+        Args:
+            allowed_special: as in `encode`.
+            disallowed_special: as in `encode`.
+            block_bytes: how much text to collect before any of it is encoded. For long text in
+                small pieces, such as lines, 65,536 is faster; the ids are the same.
 
         Examples:
             >>> import byteweld
@@ -483,16 +461,11 @@ class Tokenizer:
             >>> stream.feed("hello wo"), stream.feed("rld!"), stream.finish()
             ([263], [264], [33])
         """
-        return self._encode_stream(allowed_special, disallowed_special, 1)
-
-    def _encode_stream(
-        self, allowed: Specials, disallowed: Specials, block_bytes: int
-    ) -> EncodeStream:
         from byteweld.streams import EncodeStream
 
         frozen = [
             given if isinstance(given, str) else frozenset(given or ())
-            for given in (allowed, disallowed)
+            for given in (allowed_special, disallowed_special)
         ]
         encoder = self._encoder
         encoder.count(b"", *frozen)  # raises if they are invalid
@@ -613,46 +586,52 @@ class Tokenizer:
 
     # ------------------------------------------------------------------ counting
 
+    @overload
+    def count(
+        self,
+        text: Text,
+        *,
+        allowed_special: Specials = ...,
+        disallowed_special: Specials = ...,
+        limit: None = None,
+    ) -> int: ...
+    @overload
+    def count(
+        self,
+        text: Text,
+        *,
+        allowed_special: Specials = ...,
+        disallowed_special: Specials = ...,
+        limit: int,
+    ) -> int | None: ...
     def count(
         self,
         text: Text,
         *,
         allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
-    ) -> int:
+        limit: int | None = None,
+    ) -> int | None:
         """Count the tokens of a text without creating a list.
 
-        Takes the special-token arguments of `encode`.
+        Args:
+            text: as in `encode`.
+            allowed_special: as in `encode`.
+            disallowed_special: as in `encode`.
+            limit: stop, and return None, if there are more tokens than this. The rest of a long
+                text is not encoded, so this is the fast way to tell whether a text fits into a
+                model's context.
 
         Examples:
             >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> tok.count("hello world!")
-            3
-        """
-        return self._encoder.count(text, allowed_special, disallowed_special)
-
-    def count_until(
-        self,
-        text: Text,
-        limit: int,
-        *,
-        allowed_special: Specials = _NONE,
-        disallowed_special: Specials = "all",
-    ) -> int | None:
-        """Count the tokens of a text, but stop and return None if there are more than `limit`.
-
-        The rest of a long text is not encoded, so this is the fast way to tell whether a text fits
-        into a model's context. Takes the special-token arguments of `encode`.
-
-        Examples:
-            >>> import byteweld
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> tok.count_until("hello world", 8)
-            2
-            >>> tok.count_until("hello world" * 1000, 8) is None
+            >>> tok.count("hello world!"), tok.count("hello world", limit=8)
+            (3, 2)
+            >>> tok.count("hello world" * 1000, limit=8) is None
             True
         """
+        if limit is None:
+            return self._encoder.count(text, allowed_special, disallowed_special)
         tokens, _, passed = self._encoder.count_until(
             text, _limit(limit), allowed_special, disallowed_special
         )
@@ -939,63 +918,6 @@ class Tokenizer:
             [b' wor', b' world', b'hel', b'hello']
         """
         return sorted(token for _, token in self._vocab.ordinary())
-
-    @property
-    def pattern_engine(self) -> str:
-        """What runs the pattern: "whole" (no pattern), "scanner", "automaton" or "backtracking".
-
-        The ids are the same with all of them; the speed is not. With several steps, that of the
-        slowest one.
-
-        Examples:
-            >>> import byteweld
-            >>> byteweld.train(documents=["hello world"] * 2, vocab_size=265).pattern_engine
-            'scanner'
-        """
-        slowness = ["whole", "scanner", "automaton", "backtracking"]
-        return max(self._encoder.engines, key=slowness.index, default="whole")
-
-    def unreachable_tokens(self) -> list[int]:
-        """Return the ids of tokens that do not encode to themselves.
-
-        The pattern may split them (as happens in `ck`), or other merges may go first. A token that
-        ends inside a character is listed if its own bytes are split, though a longer text may
-        contain it.
-
-        Examples:
-            >>> import byteweld
-            >>> vocab = {b: bytes([b]) for b in range(256)} | {256: b"bc", 257: b"ab", 258: b"abc"}
-            >>> merges = [(b"b", b"c"), (b"a", b"b"), (b"ab", b"c")]
-            >>> tok = byteweld.Tokenizer.from_merges(vocab, merges)
-            >>> tok.unreachable_tokens()  # in abc, the merge of b and c goes first
-            [258]
-        """
-        return [
-            token_id
-            for token_id, token in self._vocab.ordinary()
-            if self._encoder.encode(token, None, None) != [token_id]
-        ]
-
-    def longest_match_agreement(
-        self,
-        texts: Sequence[Text],
-        *,
-        allowed_special: Specials = _NONE,
-        disallowed_special: Specials = "all",
-    ) -> tuple[int, int] | None:
-        """Return for how many pre-tokens longest match gives the same tokens, and out of how many.
-
-        Special tokens are not pre-tokens. None if the vocabulary has tokens so long and so similar
-        that the search would take too many steps.
-
-        Examples:
-            >>> import byteweld
-            >>> vocab = {b: bytes([b]) for b in range(256)} | {256: b"bc", 257: b"ab"}
-            >>> tok = byteweld.Tokenizer.from_merges(vocab, [(b"b", b"c"), (b"a", b"b")])
-            >>> tok.longest_match_agreement(["abc", "abd"])  # a|bc, but ab|c; ab|d
-            (1, 2)
-        """
-        return self._encoder.longest_match_agreement(texts, allowed_special, disallowed_special)
 
     def pretokenize(self, text: Text) -> list[bytes]:
         """Split a text into pre-tokens, as they are encoded.

@@ -86,9 +86,9 @@ def count(asked: Asked) -> Both:
     return asked.tok.count(asked.text, **asked.options), len(asked.ids)
 
 
-def count_until(asked: Asked) -> Both:
+def count_to_limit(asked: Asked) -> Both:
     limit = max(0, len(asked.ids) + asked.rng.choice([-len(asked.ids) // 2, -1, 0, 1]))
-    found = asked.tok.count_until(asked.text, limit, **asked.options)
+    found = asked.tok.count(asked.text, limit=limit, **asked.options)
     return found, None if len(asked.ids) > limit else len(asked.ids)
 
 
@@ -131,11 +131,6 @@ def stream(asked: Asked) -> Both:
     return found + feeder.finish(), asked.ids
 
 
-def iterable(asked: Asked) -> Both:
-    pieces = _pieces(asked.rng, asked.text)
-    return list(asked.tok.encode_iterable(pieces, **asked.options)), asked.ids
-
-
 def spans(asked: Asked) -> Both | None:
     """Untrusted spans are ordinary text, wherever they are cut."""
     if not asked.subject.is_plain:
@@ -172,12 +167,11 @@ ONE: dict[str, OnePath] = {
     "encode, strict": encode_strict,
     "encode_to_numpy": encode_to_numpy,
     "count": count,
-    "count_until": count_until,
+    "count_to_limit": count_to_limit,
     "truncate": truncate,
     "encode_with_offsets": offsets,
     "encode_with_offsets in characters": character_offsets,
     "encode_stream": stream,
-    "encode_iterable": iterable,
     "encode_spans": spans,
     "decode_bytes": round_trip,
     "tiktoken.Encoding": tiktoken_names,

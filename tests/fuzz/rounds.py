@@ -14,6 +14,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from byteweld import Tokenizer
+from byteweld.evaluation import pattern_engine
 from byteweld.proof import is_failure
 from byteweld.tiktoken import Encoding
 
@@ -87,7 +88,7 @@ class Rounds:
         self._warm |= {name: Tokenizer(other) for name, other in subject.others.items()}
         self._with_tiktokens_names = Encoding.from_tokenizer(self._warm["warm"])
         # Without a pattern, a text is one pre-token, on which the reference takes quadratic time.
-        self._is_whole = self._warm["warm"].pattern_engine == "whole"
+        self._is_whole = pattern_engine(self._warm["warm"]) == "whole"
         self._texts = Texts(
             samples,
             tokens=[token for _, token in vocab.ordinary()],

@@ -19,6 +19,7 @@ from typing import Any
 
 import byteweld
 from byteweld import PATTERNS, RECIPES, Tokenizer, Vocabulary
+from byteweld.evaluation import pattern_engine
 from byteweld.patterns import is_over_bytes
 from tests.helpers.strategies import BYTES, ENDOFTEXT
 
@@ -57,7 +58,7 @@ class Subject:
         if self.is_small and self.is_plain and pattern is not None and not is_over_bytes(pattern):
             for engine, tail in OTHER_ENGINES.items():
                 vocab = with_pattern(self.vocab, pattern + tail)
-                if Tokenizer(vocab).pattern_engine == engine:
+                if pattern_engine(Tokenizer(vocab)) == engine:
                     self.others[engine] = vocab
 
 

@@ -127,7 +127,7 @@ OPERATIONS: dict[str, Operation] = {
     "encode_with_offsets": lambda tok, text: tok.encode_with_offsets(text, **PLAIN),
     "encode_stream": _stream,
     "count": lambda tok, text: tok.count(text, **PLAIN),
-    "count_until": lambda tok, text: tok.count_until(text, 5, **PLAIN),
+    "count to a limit": lambda tok, text: tok.count(text, limit=5, **PLAIN),
     "truncate": lambda tok, text: tok.truncate(text, 3, **PLAIN),
     "pretokenize": lambda tok, text: tok.pretokenize(text),
     "decode": lambda tok, text: tok.decode(tok.encode(text, **PLAIN)),

@@ -58,7 +58,7 @@ def check_limits(tok, text, limits):
     characters = characters_of(text)
     assert tok.count(text, disallowed_special=()) == len(ids)
     for limit in limits:
-        until = tok.count_until(text, limit, disallowed_special=())
+        until = tok.count(text, limit=limit, disallowed_special=())
         assert until == (len(ids) if len(ids) <= limit else None)
         kept = tok.truncate(text, limit, disallowed_special=())
         covered = in_bytes[min(limit, len(ids)) - 1][1] if limit and ids else 0

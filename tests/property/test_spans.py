@@ -22,6 +22,7 @@ from tests.helpers.strategies import (
     tiny_texts,
     vocabularies,
 )
+from tests.helpers.streams import streamed
 from tests.helpers.vocabularies import unambiguous
 
 BYTE_RANKS = {bytes([b]): b for b in range(256)}
@@ -197,7 +198,7 @@ def test_a_shared_id_is_replaced_by_the_parts_of_its_merge():
     assert SHARED.ambiguous_ids == {256, 258}
     # As the peers do, everything but encode_spans keeps the learned token.
     assert tok.encode_ordinary("user") == tok.encode("user", disallowed_special=()) == [258]
-    assert [*tok.encode_iterable(["us", "er"], disallowed_special=())] == [258]
+    assert [*streamed(tok, ["us", "er"], disallowed_special=())] == [258]
     assert tok.encode_spans([("user", False)]) == [117, 115, 257]
     assert tok.encode_spans([("users", False)]) == [259]  # not shared
     assert tok.encode_spans([("user", True), ("user", False)]) == [258, 117, 115, 257]

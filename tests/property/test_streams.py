@@ -20,6 +20,7 @@ from tests.helpers.strategies import (
     texts,
     vocabularies,
 )
+from tests.helpers.streams import streamed
 
 BYTE_RANKS = {bytes([b]): b for b in range(256)}
 PLAIN = Tokenizer.from_ranks(BYTE_RANKS, pattern=None)
@@ -110,7 +111,7 @@ def check_stream(tok, text, cuts):
             continue
         for pieces in (pieces_of(text, cuts), pieces_of(text, range(len(text)))):
             assert fed(tok.encode_stream(**specials), pieces) == whole
-            assert list(tok.encode_iterable(pieces, **specials)) == whole
+            assert list(streamed(tok, pieces, block_bytes=1 << 16, **specials)) == whole
 
 
 @examples(200)

@@ -22,6 +22,7 @@ from tests.helpers.strategies import (
     texts,
     vocabularies,
 )
+from tests.helpers.streams import streamed
 
 
 @pytest.fixture(scope="module")
@@ -125,7 +126,7 @@ def test_counting_and_truncating_are_exact_at_every_limit(vocab, text):
         ids, offsets = tok.encode_with_offsets(text, **specials)
         assert tok.count(text, **specials) == len(ids)
         for limit in {0, 1, 2, len(ids) // 2, len(ids) - 1, len(ids), len(ids) + 1} - {-1}:
-            until = tok.count_until(text, limit, **specials)
+            until = tok.count(text, limit=limit, **specials)
             assert until == (len(ids) if len(ids) <= limit else None)
             kept = tok.truncate(text, limit, **specials)
             assert type(kept) is type(text)
@@ -143,7 +144,7 @@ def test_counting_and_truncating_long_texts_is_exact(name, toks):
         total = tok.count(text, disallowed_special=())
         assert total == len(ids)
         for limit in (0, 1, 999, 5000, total - 1, total, total + 1):
-            until = tok.count_until(text, limit, disallowed_special=())
+            until = tok.count(text, limit=limit, disallowed_special=())
             assert until == (total if total <= limit else None)
             covered = offsets[min(limit, total) - 1][1] if limit else 0
             kept = tok.truncate(text, limit, disallowed_special=())
@@ -172,7 +173,7 @@ def test_a_long_text_streams_to_the_ids_of_the_whole(pattern, size, toks, data):
     pieces = [raw[at : at + size] for at in range(0, len(raw), size)]
     for specials in ({"disallowed_special": ()}, {"allowed_special": "all"}):
         whole = tok.encode(text, **specials)
-        assert list(tok.encode_iterable(pieces, **specials)) == whole
+        assert list(streamed(tok, pieces, **specials)) == whole
 
 
 def test_an_endless_stream_yields_ids(toks):
@@ -180,7 +181,7 @@ def test_an_endless_stream_yields_ids(toks):
         while True:
             yield "The notebook says: hot, then hold, then wait.\n"
 
-    stream = toks["modern"].encode_iterable(lines())
+    stream = streamed(toks["modern"], lines())
     some = [next(stream) for _ in range(50_000)]
     assert toks["modern"].decode(some).startswith("The notebook says: hot")
 

@@ -259,10 +259,11 @@ STREAM = """
 import byteweld
 tok = byteweld.train(iter(["low lower lowest"]), vocab_size=270, recipe="from-scratch",
                      special_tokens=["<|endoftext|>"])
-list(tok.encode_iterable(["warm up"]))
+tok.encode("warm up")
 before = peak()
 lines = ("a lower line than the line before, number %d\\n" % n for n in range(1_400_000))
-made = sum(1 for _ in tok.encode_iterable(lines))
+stream = tok.encode_stream(block_bytes=65_536)
+made = sum(len(stream.feed(line)) for line in lines) + len(stream.finish())
 assert made > 20_000_000, made
 print(peak() - before)
 """

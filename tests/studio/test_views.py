@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import byteweld
+from byteweld.evaluation import unreachable
 from byteweld.samples import SENTENCES
 from byteweld.studio.examples import CORPORA, FILES, SURPRISING_WORDS, TEXTS
 from byteweld.studio.request import Fields, Refused
@@ -419,7 +420,7 @@ def test_unreachable_tokens_are_found_with_a_reason(ask, without_pattern):
     never = ask("vocabulary", tokenizer=1, only="unreachable", rows=500)
     partial = ask("vocabulary", tokenizer=1, only="partial", rows=500)
     ids = [row["id"] for row in never["rows"] + partial["rows"]]
-    assert sorted(ids) == without_pattern.unreachable_tokens()
+    assert sorted(ids) == list(unreachable(without_pattern))
     assert (never["unreachable"], never["partial"]) == (never["total"], partial["total"])
     assert "cut" in {row["unreachable"] for row in never["rows"]}
     assert "part" not in {row["unreachable"] for row in never["rows"]}
@@ -444,7 +445,7 @@ def test_a_tokens_details_have_its_merges_and_the_tokens_that_contain_it(ask, tr
 
 
 def test_an_unreachable_tokens_details_say_what_its_bytes_become(ask, without_pattern):
-    token_id = without_pattern.unreachable_tokens()[0]
+    token_id = next(iter(unreachable(without_pattern)))
     page = ask("token", tokenizer=1, id=token_id)
     assert page["unreachable"] is not None
     assert page["alone"] == without_pattern.encode_ordinary(without_pattern.vocab.tokens[token_id])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import byteweld
 from byteweld import PatternError, Tokenizer, UnsupportedError, Vocabulary, formats, reference
+from byteweld.evaluation import pattern_engine
 from byteweld.formats.dropping import drop
 from byteweld.patterns import CK_RUNTIME, PATTERNS
 from tests.helpers.strategies import examples
@@ -109,7 +110,7 @@ def test_engine_and_reference_split_as_the_oracle(tok: Tokenizer, raw: bytes) ->
 
 def test_it_has_a_name_a_scanner_and_a_fingerprint_of_its_own(tok: Tokenizer) -> None:
     assert tok.vocab.pattern == PATTERNS[NAME] == CK_RUNTIME
-    assert tok.pattern_engine == "scanner"
+    assert pattern_engine(tok) == "scanner"
     assert f"pattern '{NAME}'" in repr(tok)
     other = Vocabulary(
         tok.vocab.tokens, tok.vocab.merge_ids, **tok.vocab.traits() | {"pattern": "ck"}

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from byteweld import PatternError, Tokenizer, Vocabulary, VocabularyError, load
+from byteweld.evaluation import pattern_engine
 from byteweld.patterns import PATTERNS, is_over_bytes
 from byteweld.vocab import AddedToken, NormalizerStep, Replace, Split, Step
 
@@ -82,7 +83,7 @@ def test_well_known_patterns_run_on_the_backtracking_engine_without_reaching_the
     plain = with_pattern(PATTERNS[name])
     # Spelled so that only the backtracking engine runs it: U+FFFF is no character of a text.
     tok = with_pattern(rf"(?!\uffff\uffff)(?:{PATTERNS[name]})")
-    assert tok.pattern_engine == "backtracking"
+    assert pattern_engine(tok) == "backtracking"
     prose = "The quick brown fox, 1234 times: don't ask why!\n\n  Über 漢字かな交じり文。 "
     for text in (prose, "a", "A", " ", "\n", "7", "!", "漢", "é"):
         long = text * (100_000 // len(text.encode()))

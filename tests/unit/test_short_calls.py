@@ -66,7 +66,7 @@ def test_lists_arrays_and_counts_agree_at_every_length(tok, letters, length):
     assert tok.encode(text) == tok.encode_ordinary(text) == expected
     array = tok.encode_to_numpy(text)
     assert array.dtype == "uint32" and array.tolist() == expected
-    assert tok.count(text) == tok.count_until(text, 1 << 20) == len(expected)
+    assert tok.count(text) == tok.count(text, limit=1 << 20) == len(expected)
 
 
 def test_encoding_again_does_not_change_an_earlier_array(tok):

@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 import byteweld
 from byteweld.cli import _options as options
 from byteweld.cli import _output
-from byteweld.evaluation import Reason, lengths, scripts, training_curve, unreachable
+from byteweld.evaluation import (
+    Reason,
+    lengths,
+    pattern_engine,
+    scripts,
+    training_curve,
+    unreachable,
+)
 from byteweld.markup.charts import curve
 from byteweld.render import visible
 from byteweld.report import (
@@ -108,7 +115,7 @@ class Overview(Displayable):
             "alphabet": vocab.alphabet,
             "pattern": vocab.pattern,
             "pattern_name": None if vocab.pattern is None else _pattern_name(vocab.pattern),
-            "pattern_engine": tok.pattern_engine,
+            "pattern_engine": pattern_engine(tok),
             "steps": [s if isinstance(s, str) else s._asdict() for s in vocab.steps],
             "normalizer": [s if isinstance(s, str) else s._asdict() for s in vocab.normalizer],
             "special_tokens": dict(vocab.special_tokens),
@@ -210,7 +217,7 @@ def _merge_words(vocab: byteweld.Vocabulary) -> str:
 
 
 def _pattern(tok: byteweld.Tokenizer) -> str:
-    engine = _ENGINES[tok.pattern_engine]
+    engine = _ENGINES[pattern_engine(tok)]
     if tok.vocab.steps:
         return f"a chain of {_output.amount(len(tok.vocab.steps), 'step')} ({engine})"
     if tok.vocab.pattern is None:

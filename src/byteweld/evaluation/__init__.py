@@ -14,7 +14,8 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from byteweld.tokenizer import Tokenizer
+from byteweld._text import Text
+from byteweld.tokenizer import Specials, Tokenizer
 from byteweld.training import Training
 
 if TYPE_CHECKING:
@@ -135,9 +136,21 @@ def scripts(tokens: Iterable[bytes]) -> list[tuple[str, int]]:
 
 
 def unreachable(tok: Tokenizer) -> dict[int, Reason]:
-    """Return the tokens that their own bytes do not encode to, with the reason for each."""
-    tokens = tok.vocab.tokens
-    return {i: why_unreachable(tok, tokens[i]) for i in tok.unreachable_tokens()}
+    """Return the tokens that their own bytes do not encode to, with the reason for each.
+
+    A token that ends inside a character is among them if its own bytes are split, though a longer
+    text may contain it.
+
+    >>> tokens = {b: bytes([b]) for b in range(256)} | {256: b"bc", 257: b"ab", 258: b"abc"}
+    >>> merges = [(b"b", b"c"), (b"a", b"b"), (b"ab", b"c")]
+    >>> unreachable(Tokenizer.from_merges(tokens, merges))  # the merge of b and c goes first
+    {258: 'never merged'}
+    """
+    return {
+        i: why_unreachable(tok, token)
+        for i, token in tok.vocab.ordinary()
+        if tok.encode_ordinary(token) != [i]
+    }
 
 
 def why_unreachable(tok: Tokenizer, token: bytes) -> Reason:
@@ -161,6 +174,42 @@ def _is_utf8(token: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+# ---------------------------------------------------------------------------- the engine
+
+
+def pattern_engine(tok: Tokenizer) -> str:
+    """Return what runs the pattern: "whole" (no pattern), "scanner", "automaton", "backtracking".
+
+    The ids are the same with all of them; the speed is not. With several steps, that of the
+    slowest one.
+
+    >>> pattern_engine(Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, []))
+    'scanner'
+    """
+    slowness = ["whole", "scanner", "automaton", "backtracking"]
+    return max(tok._encoder.engines, key=slowness.index, default="whole")
+
+
+def longest_match_agreement(
+    tok: Tokenizer,
+    texts: Sequence[Text],
+    *,
+    allowed_special: Specials = frozenset(),
+    disallowed_special: Specials = "all",
+) -> tuple[int, int] | None:
+    """Return for how many pre-tokens longest match gives the same tokens, and out of how many.
+
+    Special tokens are not pre-tokens. None if the vocabulary has tokens so long and so similar
+    that the search would take too many steps.
+
+    >>> tokens = {b: bytes([b]) for b in range(256)} | {256: b"bc", 257: b"ab"}
+    >>> tok = Tokenizer.from_merges(tokens, [(b"b", b"c"), (b"a", b"b")])
+    >>> longest_match_agreement(tok, ["abc", "abd"])  # a|bc, but ab|c; ab|d
+    (1, 2)
+    """
+    return tok._encoder.longest_match_agreement(texts, allowed_special, disallowed_special)
 
 
 # ---------------------------------------------------------------------------- curves

@@ -16,7 +16,7 @@ import numpy as np
 from byteweld._cached import cached_property
 from byteweld._text import batches
 from byteweld.errors import SpecialTokenError
-from byteweld.evaluation import token_lengths
+from byteweld.evaluation import longest_match_agreement, token_lengths, unreachable
 from byteweld.evaluation.probes import Probes, probe
 from byteweld.evaluation.words import WordRate, add_rates, total_rate, words
 from byteweld.report import Displayable, Report
@@ -84,7 +84,7 @@ class CorpusEncoder:
 
     def agreement(self, documents: Sequence[bytes]) -> LongestMatch | None:
         """Compare the encoding with longest match, pre-token by pre-token."""
-        found = self.tok.longest_match_agreement(documents, **self._specials)
+        found = longest_match_agreement(self.tok, documents, **self._specials)
         return None if found is None else LongestMatch(*found)
 
     def ends(self, document: bytes, ids: NDArray[np.uint32]) -> NDArray[np.int64]:
@@ -364,7 +364,7 @@ def evaluate_files(
     return Evaluation(
         name=tok.name,
         tokens=dict(tok.vocab.ordinary()),
-        unreachable=frozenset(tok.unreachable_tokens()),
+        unreachable=frozenset(unreachable(tok)),
         files=rates,
         scripts=dict(by_bytes),
         counts=sums.counts,

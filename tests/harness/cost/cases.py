@@ -16,11 +16,13 @@ from typing import Any
 import byteweld
 from byteweld import RECIPES, Tokenizer, Vocabulary, formats
 from byteweld.counts import Counts
+from byteweld.evaluation import unreachable
 from byteweld.training.report import Training, report_path
 from tests.harness.cost import subjects
 from tests.harness.cost.measure import Run
 from tests.harness.cost.texts import FAMILIES as TEXTS
 from tests.harness.cost.texts import Text, text
+from tests.helpers.streams import streamed
 
 Case = Callable[[int, Path], Run]  # a size, and a folder that is empty at first
 
@@ -72,9 +74,11 @@ ON_TEXT: dict[str, Callable[[Tokenizer, Text], object]] = {
     "encode_stream-1": lambda tok, s: _feed(tok, s, 1),
     "encode_stream-16": lambda tok, s: _feed(tok, s, 16),
     "encode_stream-1000": lambda tok, s: _feed(tok, s, 1000),
-    "encode_iterable": lambda tok, s: list(tok.encode_iterable(_pieces(s, 50), **PLAIN)),
+    "encode_stream-blocks": lambda tok, s: list(
+        streamed(tok, _pieces(s, 50), block_bytes=1 << 16, **PLAIN)
+    ),
     "count": lambda tok, s: tok.count(s, **PLAIN),
-    "count_until": lambda tok, s: tok.count_until(s, len(s) // 3, **PLAIN),
+    "count to a limit": lambda tok, s: tok.count(s, limit=len(s) // 3, **PLAIN),
     "truncate": lambda tok, s: tok.truncate(s, len(s) // 3, **PLAIN),
     "pretokenize": lambda tok, s: tok.pretokenize(s),
     "show": lambda tok, s: str(tok.show(s, **PLAIN)),
@@ -148,7 +152,7 @@ ON_VOCABULARY: dict[str, Callable[[Vocabulary], object]] = {
     "pickle": lambda vocab: pickle.loads(pickle.dumps(vocab)),
     "html": lambda vocab: Tokenizer(vocab)._repr_html_(),
     "extras": lambda vocab: vocab.extras,
-    "unreachable": lambda vocab: Tokenizer(vocab).unreachable_tokens(),
+    "unreachable": lambda vocab: list(unreachable(Tokenizer(vocab))),
     "encode-own": lambda vocab: Tokenizer(vocab).encode("ab" * 100 + "x" * 100, **ALL),
     "recover": lambda vocab: Tokenizer.from_ranks(
         {token: i for i, token in vocab.ordinary()}, pattern=None

@@ -15,6 +15,7 @@ from typing import Any
 import byteweld
 from byteweld import ByteweldError, Tokenizer, Vocabulary, formats
 from byteweld.errors import NativeError
+from byteweld.evaluation import pattern_engine, unreachable
 from byteweld.formats import hf_tokenizer_json, tiktoken_ranks
 
 TEXTS: tuple[str | bytes, ...] = (
@@ -106,7 +107,7 @@ def _use_thoroughly(tok: Tokenizer, text: str | bytes, ids: list[int]) -> None:
     same("ordinary", attempt(lambda: tok.encode_ordinary(text)), ids)
     same("numpy", tok.encode_to_numpy(text, **plain).tolist(), ids)
     same("offsets", tok.encode_with_offsets(text, **plain)[0], ids)
-    same("count_until", tok.count_until(text, len(ids), **plain), len(ids))
+    same("count to a limit", tok.count(text, limit=len(ids), **plain), len(ids))
     attempt(lambda: tok.encode_spans([(text, False), ("<|end|>", True)]))
     attempt(lambda: tok.encode(text))
     attempt(lambda: tok.truncate(text, 3, **plain))
@@ -128,9 +129,9 @@ def _use_whole(tok: Tokenizer) -> None:
     again = pickle.loads(pickle.dumps(tok))
     same("pickle", again.vocab, vocab)
     same("pickle", again.vocab.fingerprint, vocab.fingerprint)
-    _ = tok.max_token_value, tok.special_tokens_set, tok.pattern_engine, tok.training, tok.name
+    _ = tok.max_token_value, tok.special_tokens_set, pattern_engine(tok), tok.training, tok.name
     _ = tok._repr_html_(), vocab.extras, vocab.traits(), repr(vocab), tok.token_byte_values()
-    attempt(lambda: tok.unreachable_tokens())
+    attempt(lambda: list(unreachable(tok)))
     for token_id in itertools.islice(vocab.tokens, 0, None, 50):
         same("token", tok.decode_single_token_bytes(token_id), vocab.tokens[token_id])
     attempt(lambda: tok.decode([2**32 - 1]))
