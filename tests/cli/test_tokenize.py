@@ -155,9 +155,9 @@ def test_a_resumed_run_says_so(place, capsys, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--validation", "2"], "--validation is '2'; expected a fraction"),
+        (["--validation", "2"], "--validation is 2.0; expected a fraction"),
         (["--format", "nanogpt"], "--format is 'nanogpt'; it must be one of flat"),
-        (["--pack", "0"], "--pack is 0; it must be at least 1"),
+        (["--pack", "0"], "--pack is 0; expected a whole number, at least 1"),
         (["--eot-token", "<x>"], "is not a special token of this tokenizer"),
         (["--dtype", "int8"], "--dtype is 'int8'"),
     ],

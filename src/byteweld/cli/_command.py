@@ -14,7 +14,7 @@ import inspect
 import re
 import textwrap
 import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
@@ -25,31 +25,6 @@ _HELP: Final = ("--help", "-h")
 _HIDDEN: Final = "Hidden"
 _SECTION = re.compile(r"^(\w[\w -]*):\n(?= {4}\S)", re.MULTILINE)
 _ENTRY = re.compile(r"^ {4}(\w+)(?: \((.*?)\))?: (.*(?:\n {8}.*)*)", re.MULTILINE)
-
-
-class Option:
-    """An option of a verb that still declares each; see `_old_options`."""
-
-    def __init__(
-        self,
-        *names: str,
-        help: str,
-        metavar: str = "",
-        read: Callable[[str], Any] = str,
-        choices: Sequence[str] = (),
-        group: str = "Options",
-        is_hidden: bool = False,
-    ) -> None:
-        self.names = names
-        self.help = help
-        self.metavar = metavar
-        self.read = read
-        self.choices = choices
-        self.group = _HIDDEN if is_hidden else group
-
-
-class Argument(Option):
-    """A positional argument of such a verb."""
 
 
 class Fields(NamedTuple):
@@ -314,12 +289,6 @@ def _parameter(
     from byteweld.cli import _options
 
     kind, is_list, notes = _unwrapped(hint)
-    old = next((note for note in notes if isinstance(note, Option)), None)
-    if old is not None:
-        entry = Entry(" ".join([*old.names, old.metavar]), old.help, old.group)
-        is_option = not isinstance(old, Argument)
-        notes = [tuple(old.choices)] * bool(old.choices) + [old.read]
-        default = default if default is inspect.Parameter.empty else None
     entry = entry or Entry("", "", _HIDDEN)
     choices = typing.get_args(kind) if typing.get_origin(kind) is Literal else ()
     choices = next((note for note in notes if isinstance(note, tuple)), choices)
@@ -335,7 +304,7 @@ def _parameter(
     if is_option and not any(flag.startswith("--") for flag in flags):
         flags.append(_errors.RENAMED.get(name) or f"--{name.replace('_', '-')}")
     if not metavar:
-        metavar = "NAME" if choices else "N" if kind is int else "TEXT"
+        metavar = "NAME" if choices else {int: "N", float: "F"}.get(kind, "TEXT")
         metavar = metavar if is_option else name.upper()
     return Parameter(
         name,

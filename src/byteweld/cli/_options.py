@@ -88,6 +88,10 @@ RecipeChanges = Annotated[
         ),
     ),
 ]
+# What of a recipe matters when pre-tokens are counted.
+SplitChanges = Annotated[
+    dict[str, Any], Fields(byteweld.Recipe, "Recipe", ("pattern", "special_tokens"))
+]
 
 
 @functools.cache

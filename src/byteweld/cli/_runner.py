@@ -8,88 +8,41 @@ from typing import Annotated, Any, NamedTuple
 
 from byteweld._memory import parse_memory
 from byteweld.cli import _errors, _input
-from byteweld.cli import _old_options as options
-from byteweld.cli._command import Option
+from byteweld.cli import _options as options
 from byteweld.jobs import RUNNERS, RankRunner, Runner, open_runner
 
-_GROUP = "Where it runs"
 
-
-def _size(value: str) -> int:
+def _size(text: str) -> int:
     try:
-        return parse_memory(value)
+        return parse_memory(text)
     except ValueError:
-        raise _errors.UsageError(
-            f"--slice is {value!r}; expected a number with a unit, such as 512MB or 1GiB"
-        ) from None
+        raise ValueError("expected a number with a unit, such as 512MB or 1GiB") from None
 
 
 class RunnerOptions(NamedTuple):
-    """What runs the tasks."""
+    """What runs the tasks.
 
-    runner: Annotated[
-        str,
-        Option(
-            "--runner",
-            metavar="NAME",
-            choices=RUNNERS,
-            help="What does the work. local: threads of this process. ray: tasks on a Ray cluster, "
-            "with the same result. Default: local.",
-            group=_GROUP,
-        ),
-    ] = "local"
-    address: Annotated[
-        str | None,
-        Option(
-            "--address",
-            metavar="ADDRESS",
-            help="The Ray cluster: auto, or HOST:PORT. Default: RAY_ADDRESS; without it, Ray is "
-            "started on this machine, with token authentication, and ended after the work.",
-            group=_GROUP,
-        ),
-    ] = None
-    cpus_per_task: Annotated[
-        int | None,
-        Option(
-            "--cpus-per-task",
-            metavar="N",
-            read=options.whole_number("--cpus-per-task", 1),
-            help="The processors, and threads, of each task on Ray. Default: 1.",
-            group=_GROUP,
-        ),
-    ] = None
-    slice_bytes: Annotated[
-        int | None,
-        Option(
-            "--slice",
-            metavar="SIZE",
-            read=_size,
-            help="How much of the corpus a task takes, such as 512MB. Default: a 4,096th, at least "
-            "128MiB and at most 4GiB.",
-            group=_GROUP,
-        ),
-    ] = None
-    work: Annotated[
-        str | None,
-        Option(
-            "--work",
-            metavar="DIR",
-            help="A folder or URL that all machines see, for files between tasks. Default: next to "
-            "the result, if there is one.",
-            group=_GROUP,
-        ),
-    ] = None
-    max_failures: Annotated[
-        int | None,
-        Option(
-            "--max-failures",
-            metavar="N",
-            read=options.whole_number("--max-failures", 0),
-            help="Go on until more than N tasks have failed, to see all causes at once. The result "
-            "is made only if none has; the same command then runs just those again. Default: 0.",
-            group=_GROUP,
-        ),
-    ] = None
+    Where it runs:
+        runner: What does the work. local: threads of this process. ray: tasks on a Ray cluster,
+            with the same result.
+        address (ADDRESS): The Ray cluster: auto, or HOST:PORT. Default: RAY_ADDRESS; without it,
+            Ray is started on this machine, with token authentication, and ended after the work.
+        cpus_per_task: The processors, and threads, of each task on Ray. Default: 1.
+        slice_bytes (--slice SIZE): How much of the corpus a task takes, such as 512MB. Default: a
+            4,096th, at least 128MiB and at most 4GiB.
+        work (DIR): A folder or URL that all machines see, for files between tasks. Default: next
+            to the result, if there is one.
+        max_failures: Go on until more than N tasks have failed, to see all causes at once. The
+            result is made only if none has; the same command then runs just those again.
+            Default: 0.
+    """
+
+    runner: Annotated[str, RUNNERS] = "local"
+    address: str | None = None
+    cpus_per_task: options.Positive | None = None
+    slice_bytes: Annotated[int, _size] | None = None
+    work: str | None = None
+    max_failures: options.Natural | None = None
 
     def check(self, sources: Sequence[str], threads: int | None) -> None:
         """Refuse what has no effect in tasks, or cannot work there."""
@@ -121,29 +74,16 @@ class RunnerOptions(NamedTuple):
 
 
 class RankOptions(NamedTuple):
-    """Which of several processes this is."""
+    """Which of several processes this is.
 
-    rank: Annotated[
-        int | None,
-        Option(
-            "--rank",
-            metavar="R",
-            read=options.whole_number("--rank", 0),
-            help="Do the share of rank R, from 0, of --world-size processes, as in a Slurm array. "
-            "When all ranks are done, `byteweld merge` makes the result.",
-            group=_GROUP,
-        ),
-    ] = None
-    world_size: Annotated[
-        int | None,
-        Option(
-            "--world-size",
-            metavar="N",
-            read=options.whole_number("--world-size", 1),
-            help="The number of processes.",
-            group=_GROUP,
-        ),
-    ] = None
+    Where it runs:
+        rank (R): Do the share of rank R, from 0, of --world-size processes, as in a Slurm array.
+            When all ranks are done, `byteweld merge` makes the result.
+        world_size: The number of processes.
+    """
+
+    rank: options.Natural | None = None
+    world_size: options.Positive | None = None
 
     def open(self, runner: RunnerOptions, threads: int | None) -> RankRunner | None:
         """Return the rank; None if there are none."""

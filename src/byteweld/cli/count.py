@@ -5,12 +5,10 @@ from __future__ import annotations
 import dataclasses
 import time
 from pathlib import Path
-from typing import Annotated
 
 import byteweld
 from byteweld.cli import _corpus, _errors, _output
-from byteweld.cli import _old_options as options
-from byteweld.cli._command import Option
+from byteweld.cli import _options as options
 from byteweld.cli._runner import RankOptions, RunnerOptions
 from byteweld.corpus import Corpus
 from byteweld.jobs import RankRunner, Runner
@@ -27,61 +25,43 @@ byteweld count 's3://bucket/crawl/*.jsonl' --out counts --runner ray --address a
 byteweld count crawl/ --out counts --rank $SLURM_ARRAY_TASK_ID --world-size 64
 """
 
-Out = Annotated[
-    str | None,
-    Option(
-        "--out",
-        metavar="DIR",
-        help="Save the counts in this folder instead of showing the most common pre-tokens.",
-    ),
-]
-Top = Annotated[
-    int,
-    Option(
-        "--top",
-        metavar="N",
-        read=options.whole_number("--top", 0),
-        help="Number of pre-tokens to show. Default: 20.",
-    ),
-]
-
 
 def run(
-    source: options.Sources,
+    source: list[str],
+    *,
     recipe: options.RecipeName = "modern",
-    pattern: options.PatternText = None,
-    special: options.Special = None,
-    specials_file: options.SpecialsFile = None,
-    ascii_only: options.AsciiOnly = False,
-    reading: options.Reading = options.Reading(),
-    out: Out = None,
-    top: Top = 20,
-    prune: options.Prune = None,
-    threads: options.Threads = None,
-    memory: options.Memory = None,
-    runner: RunnerOptions = RunnerOptions(),
-    ranks: RankOptions = RankOptions(),
-    force: options.Force = False,
-    json: options.Json = False,
+    changes: options.SplitChanges,
+    specials_file: str | None = None,
+    ascii_only: bool = False,
+    reading: options.Reading,
+    out: str | None = None,
+    top: options.Natural = 20,
+    prune: options.Positive | None = None,
+    threads: options.Positive | None = None,
+    memory: str | None = None,
+    runner: RunnerOptions,
+    ranks: RankOptions,
+    force: bool = False,
+    json: bool = False,
 ) -> None:
     """Count the pre-tokens of a corpus: show the most common, or save all counts for training.
 
     To count tokens, use `byteweld tokens`. Counts are additive, so a corpus can be counted in
     parts, on any number of machines. A folder of saved counts is also a SOURCE; the counts of all
     sources are added up.
+
+    Args:
+        out (DIR): Save the counts in this folder instead of showing the most common pre-tokens.
+        top: Number of pre-tokens to show.
     """
     chosen = options.make_recipe(
-        recipe,
-        pattern=pattern,
-        special=special,
-        specials_file=specials_file,
-        ascii_only=ascii_only,
+        recipe, changes, specials_file=specials_file, ascii_only=ascii_only
     )
     if out is not None:
         _check_out(out, force=force)
     runner.check(source, threads)
     rank = ranks.open(runner, threads)
-    sources = _corpus.open_all(source, chosen, reading.options())
+    sources = _corpus.open_all(source, chosen, reading)
     if rank is not None:
         _count_share(rank, sources, chosen, out, memory)
         return

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
 
 from byteweld.cli import _errors, count, tokenize
-from byteweld.cli import _old_options as options
-from byteweld.cli._command import Argument
+from byteweld.cli import _options as options
 from byteweld.cli._runner import RunnerOptions
 from byteweld.dataset import distributed as dataset
 from byteweld.jobs import LocalRunner, counting
@@ -19,22 +17,22 @@ byteweld merge data
 byteweld merge data --runner ray --address auto
 """
 
-Out = Annotated[
-    str, Argument(metavar="DIR", help="The --out of the ranks: of `count`, or of `tokenize`.")
-]
-
 
 def run(
-    out: Out,
-    threads: options.Threads = None,
-    memory: options.Memory = None,
-    runner: RunnerOptions = RunnerOptions(),
-    force: options.Force = False,
+    out: str,
+    *,
+    threads: options.Positive | None = None,
+    memory: str | None = None,
+    runner: RunnerOptions,
+    force: bool = False,
 ) -> None:
     """Combine what the ranks of `byteweld count` or `byteweld tokenize` have written.
 
     Every rank must be done; the error says what is missing. The result is the same, byte for byte,
     as that of one process. If it is interrupted, run the same command again.
+
+    Args:
+        out (DIR): The --out of the ranks: of `count`, or of `tokenize`.
     """
     started = time.perf_counter()
     is_dataset = dataset.has_ranks(out)

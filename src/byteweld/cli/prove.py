@@ -14,11 +14,11 @@ from byteweld import peers, proof
 from byteweld._files import COMPRESSED_SUFFIXES, check_file
 from byteweld._saves import write_atomic
 from byteweld.cli import DONE, FAILED, NO, _errors, _input, _output, _proof
-from byteweld.cli import _old_options as options
-from byteweld.cli._command import Argument, Option
+from byteweld.cli import _options as options
 from byteweld.cli._documents import Documents
 from byteweld.cli._proof_checkpoint import Checkpoint
 from byteweld.cli._runner import RunnerOptions
+from byteweld.corpus import ReadingOptions
 from byteweld.jobs import Runner
 from byteweld.jobs.proving import WorkerPeer, prove_corpus
 from byteweld.markup import document
@@ -33,64 +33,24 @@ byteweld prove r50k.tiktoken books/ --pattern gpt2 --no-special --peer tokenizer
 byteweld prove cl100k_base s3://crawl/ --runner ray --address auto --work s3://scratch/
 """
 
-TokenizerArgument = Annotated[
-    str,
-    Argument(
-        metavar="TOKENIZER",
-        help="A file, a folder, or the name of a vocabulary (see `byteweld list`).",
-    ),
-]
-PeerName = Annotated[
-    str | None,
-    Option(
-        "--peer",
-        metavar="NAME",
-        help=f"The library to compare with: {' or '.join(peers.PEERS)}. Default: the one that "
-        "reads the file's format, or tiktoken for the name of an encoding. A library that cannot "
-        "read the file gets a copy in its own format, if that format can represent the tokenizer.",
-        choices=peers.PEERS,
-    ),
-]
-
-
-Out = Annotated[
-    str | None,
-    Option(
-        "--out",
-        metavar="FILE",
-        help="Also write a report to keep to FILE, as JSON: the result, the versions, and the size "
-        "and SHA-256 of every file of the corpus, which is read once more for that.",
-    ),
-]
-HtmlReport = Annotated[
-    str | None, Option("--html", metavar="FILE", help="Also write that report as an HTML page.")
-]
-CheckpointPath = Annotated[
-    str | None,
-    Option(
-        "--checkpoint",
-        metavar="FILE",
-        help="Save what is compared so far in this file, about once a second. If the proof is "
-        "interrupted, the same command resumes it; once it is finished, the same command shows "
-        "its result again.",
-    ),
-]
+WORDS = {"peers": " or ".join(peers.PEERS)}
 
 
 def run(
-    tokenizer: TokenizerArgument,
-    source: options.Sources,
-    peer: PeerName = None,
-    specials: options.Specials = options.Specials(),
-    threads: options.Threads = None,
-    json: options.Json = False,
-    out: Out = None,
-    html: HtmlReport = None,
-    force: options.Force = False,
-    checkpoint: CheckpointPath = None,
-    loading: options.Loading = options.Loading(),
-    reading: options.Reading = options.Reading(),
-    runner: RunnerOptions = RunnerOptions(),
+    tokenizer: str,
+    source: list[str],
+    *,
+    peer: Annotated[str, peers.PEERS] | None = None,
+    special_text: options.SpecialText = "special",
+    threads: options.Positive | None = None,
+    json: bool = False,
+    out: str | None = None,
+    html: str | None = None,
+    force: bool = False,
+    checkpoint: str | None = None,
+    loading: options.Loading,
+    reading: options.Reading,
+    runner: RunnerOptions,
 ) -> int:
     """Encode a corpus with byteweld and with the real tiktoken or tokenizers, and compare the ids.
 
@@ -101,6 +61,18 @@ def run(
     Documents are encoded on several threads; the result is the same for any number of them. With
     --runner ray, slices of the corpus are compared in tasks, again with the same result. Every node
     needs the other library, in the same version.
+
+    Args:
+        tokenizer: A file, a folder, or the name of a vocabulary (see `byteweld list`).
+        peer: The library to compare with: {peers}. Default: the one that reads the file's format,
+            or tiktoken for the name of an encoding. A library that cannot read the file gets a copy
+            in its own format, if that format can represent the tokenizer.
+        out (FILE): Also write a report to keep to FILE, as JSON: the result, the versions, and the
+            size and SHA-256 of every file of the corpus, which is read once more for that.
+        html (FILE): Also write that report as an HTML page.
+        checkpoint (FILE): Save what is compared so far in this file, about once a second. If the
+            proof is interrupted, the same command resumes it; once it is finished, the same command
+            shows its result again.
     """
     runner.check(source, threads)
     if checkpoint is not None and runner.runner != "local":
@@ -123,10 +95,7 @@ def run(
             "pass the name of a file"
         )
     tok = loading.load(tokenizer)
-    names = [name for name in specials.allowed_special or () if name != "all"]
-    if names:
-        raise _errors.UsageError(f"--allowed-special is {names[0]!r}; it must be all")
-    arguments = specials.arguments(())
+    arguments = options.special_arguments(special_text)
     by_name = options.is_name(tokenizer)
     file = options.file_of(tokenizer)
     path = None if by_name or Path(file).suffix in COMPRESSED_SUFFIXES else file
@@ -142,12 +111,12 @@ def run(
         num_threads=threads,
     )
     ours = _proof.Ours(tok, arguments)
-    files = Documents(source, reading.options())
+    files = Documents(source, reading)
     corpus = _proof.Corpus(files) if out is not None or html is not None else None
-    facts = _facts(ours, opened, loading, reading)
+    facts = _facts(ours, opened, special_text, loading, reading)
     point = None if checkpoint is None else Checkpoint(checkpoint, facts, files)
     num_threads = threads or os.cpu_count() or 1
-    skip_failures = reading.on_error == "skip"
+    skip_failures = reading.get("on_error") == "skip"
     with runner.open() as tasks:
         started = time.perf_counter()
         if tasks is None:
@@ -175,15 +144,13 @@ def run(
 def _facts(
     ours: _proof.Ours,
     peer: peers.Peer,
+    special_text: str,
     loading: options.Loading,
-    reading: options.Reading,
+    reading: ReadingOptions,
 ) -> dict[str, object]:
     """What the result depends on, besides the files."""
-    if peer.specials:
-        special_text = "special"
-    else:
-        special_text = "fail" if ours.specials.get("disallowed_special") else "text"
-    read = reading._asdict().items()  # of --ext, only the files matter
+    usual = {"lines": False, "separator": None, "field": None, "json_lines": False}
+    read = {**usual, "on_error": "fail", **reading}
     return {
         "byteweld": byteweld.__version__,
         "the tokenizer's fingerprint": ours.tok.vocab.fingerprint,
@@ -191,7 +158,7 @@ def _facts(
         "a copy for the peer": peer.copied,
         "--pattern": loading.pattern,
         "--special-text": special_text,
-        **{f"--{name.replace('_', '-')}": value for name, value in read if name != "ext"},
+        **{f"--{name.replace('_', '-')}": value for name, value in read.items() if name != "ext"},
     }
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 import time
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import byteweld
 from byteweld.cli import _corpus, _errors, _input, _output
-from byteweld.cli import _old_options as options
-from byteweld.cli._command import Option
+from byteweld.cli import _options as options
+from byteweld.cli._command import Fields
 from byteweld.cli._documents import check_stdin
 from byteweld.cli._runner import RankOptions, RunnerOptions
 from byteweld.dataset import distributed
@@ -29,189 +30,72 @@ byteweld tokenize s3://bucket/crawl -t tokenizer.json --out s3://bucket/data --r
 byteweld tokenize crawl/ -t tokenizer.json --out data --rank $SLURM_ARRAY_TASK_ID --world-size 64
 """
 
-_DATASET = "Dataset"
 # Of the stages of a run; in tasks, some count files: of a slice, a bucket or a shard.
 _UNITS: dict[str, _output.Unit] = {"encoding": "bytes", "grouping": "files", "writing": "files"}
 
-Out = Annotated[
-    str,
-    Option(
-        "--out",
-        metavar="DIR",
-        help="The folder of the dataset: new, empty, or that of an interrupted run, which goes on "
-        "where it was.",
-        group=_DATASET,
-    ),
-]
-
-
-class Layout(NamedTuple):
-    """What is written."""
-
-    format: Annotated[
-        str,
-        Option(
-            "--format",
-            metavar="NAME",
-            help="The format of the dataset: "
-            + "; ".join(f"{f.name}: {f.summary}" for f in byteweld.DATASET_FORMATS.values())
-            + ". Default: flat.",
-            choices=list(byteweld.DATASET_FORMATS),
-            group=_DATASET,
-        ),
-    ] = "flat"
-    eot: Annotated[
-        str | None,
-        Option(
-            "--eot",
-            metavar="WHERE",
-            help="Where the end-of-text token of each document goes: append, prepend or none. "
-            "Default: where the format's readers expect it.",
-            choices=("append", "prepend", "none"),
-            group=_DATASET,
-        ),
-    ] = None
-    eot_token: Annotated[
-        str | None,
-        Option(
-            "--eot-token",
-            metavar="TEXT",
-            help="The end-of-text token. Default: the tokenizer's eos, else <|endoftext|>.",
-            group=_DATASET,
-        ),
-    ] = None
-    bos: Annotated[
-        bool,
-        Option("--bos", help="Start each document with the tokenizer's bos.", group=_DATASET),
-    ] = False
-    validation: Annotated[
-        float,
-        Option(
-            "--validation",
-            metavar="F",
-            read=options.fraction("--validation"),
-            help="The fraction of documents for validation, chosen by --seed. Default: 0.",
-            group=_DATASET,
-        ),
-    ] = 0.0
-    shuffle: Annotated[
-        bool,
-        Option(
-            "--shuffle",
-            help="Put the documents in a random order, chosen by --seed.",
-            group=_DATASET,
-        ),
-    ] = False
-    seed: Annotated[
-        int,
-        Option(
-            "--seed",
-            metavar="N",
-            read=options.whole_number("--seed", 0),
-            help="For --validation and --shuffle. Default: 0.",
-            group=_DATASET,
-        ),
-    ] = 0
-    shard_tokens: Annotated[
-        int | None,
-        Option(
-            "--shard-tokens",
-            metavar="N",
-            read=options.whole_number("--shard-tokens", 1),
-            help="Start a new shard after the document that reaches N tokens.",
-            group=_DATASET,
-        ),
-    ] = None
-    pack: Annotated[
-        int | None,
-        Option(
-            "--pack",
-            metavar="N",
-            read=options.whole_number("--pack", 1),
-            help="Make rows of exactly N tokens, across documents.",
-            group=_DATASET,
-        ),
-    ] = None
-    dtype: Annotated[
-        str | None,
-        Option(
-            "--dtype",
-            metavar="TYPE",
-            help="The type of the ids, such as uint16. Default: the format's own rule.",
-            group=_DATASET,
-        ),
-    ] = None
-    prefix: Annotated[
-        str | None,
-        Option(
-            "--prefix",
-            metavar="NAME",
-            help="The start of file names, for formats that have one (llmc, megatron).",
-            group=_DATASET,
-        ),
-    ] = None
-
-
-SpecialText = Annotated[
-    str,
-    Option(
-        "--special-text",
-        metavar="WHAT",
-        choices=("fail", "text", "special"),
-        help="How to treat special tokens that occur in the text. fail: stop with an error. text: "
-        "encode them as ordinary text. special: encode each as its id. The manifest says how many "
-        "there were. Default: text.",
-    ),
-]
-DryRun = Annotated[
-    bool,
-    Option(
-        "--dry-run",
-        help="Write nothing; say what would be read and written, with estimated size and time.",
-    ),
-]
-Force = Annotated[bool, Option("--force", help="Start over if DIR holds a dataset.")]
+WORDS = {
+    "dataset_formats": "; ".join(
+        f"{f.name}: {f.summary}" for f in byteweld.DATASET_FORMATS.values()
+    )
+}
+_FIELDS = Fields(
+    Options,
+    "Dataset",
+    tuple(field.name for field in dataclasses.fields(Options) if field.name != "format"),
+)
 
 
 def run(
-    source: options.Sources,
-    out: Out,
-    tokenizer: options.TokenizerPath = "tokenizer.json",
-    layout: Layout = Layout(),
-    special_text: SpecialText = "text",
-    reading: options.Reading = options.Reading(),
-    dry_run: DryRun = False,
-    threads: options.Threads = None,
-    runner: RunnerOptions = RunnerOptions(),
-    ranks: RankOptions = RankOptions(),
-    force: Force = False,
-    json: options.Json = False,
-    load_pattern: options.LoadPattern = None,
-    load_special: options.LoadSpecial = None,
+    source: list[str],
+    *,
+    out: str,
+    tokenizer: str = options.DEFAULT_TOKENIZER,
+    format: Annotated[str, tuple(byteweld.DATASET_FORMATS)] = "flat",
+    layout: Annotated[dict[str, Any], _FIELDS],
+    reading: options.Reading,
+    dry_run: bool = False,
+    threads: options.Positive | None = None,
+    runner: RunnerOptions,
+    ranks: RankOptions,
+    force: bool = False,
+    json: bool = False,
+    lacking: options.Lacking,
 ) -> None:
     """Encode a corpus into a dataset: the files that training frameworks read.
 
     If it is interrupted, even by SIGKILL, the same command continues where it left off, and the
     result has the same bytes. manifest.json lists the sources, the options, the tokenizer's
     fingerprint and the SHA-256 of every file; `byteweld verify` checks them.
+
+    Args:
+        dry_run: Write nothing; say what would be read and written, with estimated size and time.
+        force: Start over if DIR holds a dataset.
+
+    Dataset:
+        out (DIR): The folder of the dataset: new, empty, or that of an interrupted run, which
+            resumes.
+        format: The format of the dataset: {dataset_formats}.
+        special_text (WHAT): How to treat special tokens that occur in the text. fail: stop with an
+            error. text: encode them as ordinary text. special: encode each as its id. The manifest
+            says how many there were. Default: text.
     """
     runner.check(source, threads)
     rank = ranks.open(runner, threads)
-    tok = options.load_tokenizer(tokenizer, pattern=load_pattern, special=load_special)
-    plan = Options(**layout._asdict(), special_text=special_text).complete(tok)  # type: ignore[arg-type]  # checked
+    tok = lacking.load(tokenizer)
+    plan = Options(format=format, **layout).complete(tok)
     if rank is not None and _input.STDIN in source:
         raise _errors.UsageError(
             "standard input (-) cannot be divided among ranks; pass the name of a file"
         )
     # As a file, standard input streams, however long, and may be compressed.
     files = [_input.STDIN_FILE if name == _input.STDIN else name for name in source]
-    if reading.field is not None:
-        check_stdin(source, reading.options())
-    sources = _corpus.open_all(files, None, reading.options(), without=out)
+    if "field" in reading:
+        check_stdin(source, reading)
+    sources = _corpus.open_all(files, None, reading, without=out)
     if dry_run:
         found = estimate(sources, tok, plan, num_threads=threads)
         if json:
-            _output.report({"out": out, "format": layout.format, **found._asdict()})
+            _output.report({"out": out, "format": format, **found._asdict()})
         else:
             _output.lines(_estimate_lines(found, plan, out))
         return

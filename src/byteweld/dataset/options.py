@@ -31,17 +31,18 @@ class Options:
         format: one of `FORMATS`.
         eot: where the end-of-text token goes: "append", "prepend" or "none". Default: where the
             format's users expect it.
-        eot_token: the end-of-text token. Default: the tokenizer's eos, else its `eot_token`.
-        bos: whether every document starts with the tokenizer's bos token.
+        eot_token: the end-of-text token. Default: the tokenizer's eos, else <|endoftext|>.
+        bos: start every document with the tokenizer's bos token.
         special_text: what becomes of special tokens that occur in the text: "text" encodes them as
             ordinary text, "special" as their ids, "fail" is an error.
-        validation: the fraction of documents for the validation split.
-        seed: for the choice of these documents, and for shuffling.
-        shuffle: whether documents are in random order.
+        validation: the fraction of documents for the validation split. Default: 0.
+        seed: for the choice of these documents, and for shuffling. Default: 0.
+        shuffle: put the documents in a random order, chosen by the seed.
         shard_tokens: start a new shard after the document that reaches this many tokens.
         pack: make rows of exactly this many tokens, across documents.
-        dtype: of the ids. Default: the smallest that the format has for the vocabulary.
-        prefix: the start of file names, for formats that have one.
+        dtype: the type of the ids, such as uint16. Default: the smallest that the
+            format has for the vocabulary.
+        prefix: the start of file names, for formats that have one (llmc, megatron).
     """
 
     format: str = "flat"
