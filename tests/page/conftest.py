@@ -40,32 +40,16 @@ def trained() -> byteweld.Tokenizer:
     return byteweld.train(iter([CORPUS]), vocab_size=500, recipe=recipe)
 
 
-class Watch:
-    """Records what a page must never do: fail, or request anything."""
-
-    def __init__(self, page: Any, own: str) -> None:
-        self.faults: list[str] = []
-        page.on("pageerror", lambda error: self.faults.append(str(error)))
-        page.on("console", self._heard)
-        page.on("request", lambda request: self._requested(request.url, own))
-
-    def _heard(self, message: Any) -> None:
-        if message.type in ("error", "warning"):
-            self.faults.append(message.text)
-
-    def _requested(self, url: str, own: str) -> None:
-        if url != own and not url.startswith("blob:"):  # the worker, and files of the user
-            self.faults.append(url)
-
-
 Open = Callable[..., Any]
 
 
 @pytest.fixture
 def open_page(browser: Any, page_file: Path) -> Iterator[Open]:
     """Open the page from its file, offline; fails afterwards if the page misbehaved."""
+    from tests.helpers.browser import Watch
+
     contexts: list[Any] = []
-    watches: list[Watch] = []
+    watches: list[Any] = []
 
     def call(*, watched: bool = True, **options: Any) -> Any:
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)

@@ -25,20 +25,21 @@ from byteweld.studio.session import Session
 from byteweld.studio.views import tokens as tokens_view
 from byteweld.studio.views import vocabulary
 from byteweld.vocab import AddedToken
+from tests.helpers.browser import (
+    HOSTILE,
+    check_accessibility,
+    check_paper,
+    check_width,
+    drop,
+    expect,
+    type_long,
+)
 from tests.helpers.vocabularies import BYTES
 
-playwright = pytest.importorskip(
-    "playwright.sync_api", reason="no playwright; `pip install --group browser`"
-)
 pytestmark = pytest.mark.browser
-expect = playwright.expect
-expect.set_options(timeout=30_000)
 
 SPECIAL = "<|endoftext|>"
-HOSTILE = (
-    "<script>window.hit=1</script><img src=x onerror=window.hit=1>\"'&amp; \u202eabc\u202c\x00 "
-    f"{SPECIAL} naïve 小船 🙂 ' 's 'LL 1234567 \r\n\t  \u00a0\u2028 e\u0301"
-)
+HARD = f"{HOSTILE} {SPECIAL} naïve 小船 🙂 ' 's 'LL 1234567 \r\n\t  \u00a0\u2028 e\u0301"
 
 # Rank files that are recognized; with a sidecar; tokenizer.json files.
 KNOWN = ["r50k_base", "p50k_base", "cl100k_base", "o200k_base", "llama3", "qwen", "qwen3_6"]
@@ -164,13 +165,13 @@ def test_what_the_page_cannot_encode_exactly_is_refused(open_page, shared, name:
 
 
 def test_ids_and_lengths_are_those_of_byteweld(page, trained, nasty_texts):
-    texts = [HOSTILE, "", *(text for text in nasty_texts if len(utf8(text)) <= 1 << 20)]
+    texts = [HARD, "", *(text for text in nasty_texts if len(utf8(text)) <= 1 << 20)]
     for special in (True, False):
         options: dict[str, Any] = {"allowed_special": "all"} if special else {}
         expected = [trained.encode(t, disallowed_special=(), **options) for t in texts]
         assert encode_all(page, texts, special=special) == expected
-    found = page.evaluate("async (text) => (await byteweld.encode(text)).lengths", HOSTILE)
-    _, offsets = tokens_view.encode(trained, HOSTILE.encode(), True)
+    found = page.evaluate("async (text) => (await byteweld.encode(text)).lengths", HARD)
+    _, offsets = tokens_view.encode(trained, HARD.encode(), True)
     assert found == [end - start for start, end in offsets]
 
 
@@ -258,7 +259,7 @@ def written(trained, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]
 def test_every_part_of_a_pipeline_gives_the_ids_of_byteweld(open_page, written, tmp_path: Path):
     page = open_page()
     texts = [
-        HOSTILE,
+        HARD,
         "o.k o.ko.k  O.K x o.k. y\u0301 ﬁ Ⅷ 12.34",
         " the lowest  ",
         "ＡＢＣ ok O.K. x",
@@ -284,7 +285,7 @@ def test_every_part_of_a_pipeline_gives_the_ids_of_byteweld(open_page, written, 
 
 
 def test_text_is_shown_as_tokens_with_ids_and_counts(page, trained):
-    text = HOSTILE.replace("\r", "")  # an editor has no \r
+    text = HARD.replace("\r", "")  # an editor has no \r
     ids = trained.encode(text, allowed_special="all")
     page.fill("#text", text)
     expect(page.locator("#count")).to_have_text(str(len(ids)))
@@ -321,7 +322,7 @@ def test_a_rank_file_that_is_not_known_asks_for_its_pattern(open_page, trained, 
     page.select_option("#pattern", "o200k")
     page.click("#use-pattern")
     expect(page.locator("#tokenizer")).to_contain_text("pattern o200k")
-    assert encode_all(page, [HOSTILE], special=True) == [trained.encode_ordinary(HOSTILE)]
+    assert encode_all(page, [HARD], special=True) == [trained.encode_ordinary(HARD)]
     choose(page, path)
     page.fill("#regex", "(")
     page.click("#use-pattern")
@@ -330,23 +331,11 @@ def test_a_rank_file_that_is_not_known_asks_for_its_pattern(open_page, trained, 
     page.click("#use-pattern")
     expect(page.locator("#tokenizer")).to_contain_text("pattern [a-z]+|[^a-z]")
     known = formats.load(path, pattern=r"[a-z]+|[^a-z]", special_tokens={})
-    expected = byteweld.Tokenizer(known).encode(HOSTILE)
-    assert encode_all(page, [HOSTILE], special=True) == [expected]
+    expected = byteweld.Tokenizer(known).encode(HARD)
+    assert encode_all(page, [HARD], special=True) == [expected]
     page.reload()
     choose(page, tmp_path / "own.tiktoken.byteweld.json")
     expect(page.locator("#error")).to_contain_text("is not a vocabulary")
-
-
-def drop(page: Any, name: str, content: bytes) -> None:
-    page.evaluate(
-        """([name, content]) => {
-          const data = new DataTransfer();
-          data.items.add(new File([Uint8Array.from(content)], name));
-          document.querySelector("main").dispatchEvent(
-            new DragEvent("drop", {dataTransfer: data, bubbles: true, cancelable: true}));
-        }""",
-        [name, list(content)],
-    )
 
 
 def test_vocabularies_and_text_are_dropped_anywhere(open_page, trained, tmp_path: Path):
@@ -366,25 +355,13 @@ def test_vocabularies_and_text_are_dropped_anywhere(open_page, trained, tmp_path
     assert page.evaluate("() => window.hit") is None
 
 
-def fill(page: Any, text: str) -> None:
-    page.evaluate(
-        """(text) => {
-          const editor = document.querySelector("#text");
-          editor.wrap = "off";
-          editor.value = text;
-          editor.dispatchEvent(new Event("input"));
-        }""",
-        text,
-    )
-
-
 def test_a_megabyte_is_encoded_and_more_is_refused(page, trained):
     text = ("the lowest tokenizer in the town 1234\n" * 40_000)[: 1 << 20]
-    fill(page, text)
+    type_long(page, text)
     expect(page.locator("#count")).to_have_text(f"{trained.count(text):,}")
     assert 0 < page.locator("#tokens .t").count() < 10_000
     for longer in ("x" * (1 + (1 << 20)), "é" * (1 + (1 << 19))):
-        fill(page, longer)
+        type_long(page, longer)
         expect(page.locator("#error")).to_contain_text("use a part of it")
     page.fill("#text", "low")
     expect(page.locator("#error")).to_have_count(0)
@@ -416,14 +393,14 @@ def test_hostile_files_show_a_message_and_the_page_goes_on(page, trained, tmp_pa
         "large": b"x" * ((64 << 20) + 1),
         "markup": b"<script>window.hit=1</script>",
     } | {name: json.dumps(whole | {"model": m}).encode() for name, m in models.items()}
-    expected = trained.encode(HOSTILE, allowed_special="all")
+    expected = trained.encode(HARD, allowed_special="all")
     for name, content in files.items():
         path = tmp_path / name
         path.write_bytes(content)
         message = refusal(page, path)
         assert re.search(rf"^{re.escape(name)}: \w", message), name
         assert ("more than 64 MB" in message) == (name in ("bomb.gz", "large"))
-        assert encode_all(page, [HOSTILE], special=True) == [expected], name
+        assert encode_all(page, [HARD], special=True) == [expected], name
     assert page.evaluate("() => window.hit") is None
 
 
@@ -464,20 +441,20 @@ def test_damaged_files_are_refused_or_give_the_ids_of_byteweld(
             tok = byteweld.Tokenizer(formats.load(bad, **options))
         except ByteweldError:
             continue  # the page does not read templates and decoders
-        expected = tok.encode(HOSTILE, allowed_special="all")
-        assert encode_all(page, [HOSTILE], special=True) == [expected], bad.name
+        expected = tok.encode(HARD, allowed_special="all")
+        assert encode_all(page, [HARD], special=True) == [expected], bad.name
     assert opened_files > 0
     opened(page, path.with_name("small.json"))
 
 
 def test_a_worker_that_fails_is_replaced(page, trained):
-    expected = [trained.encode(HOSTILE, allowed_special="all")]
-    assert encode_all(page, [HOSTILE], special=True) == expected
+    expected = [trained.encode(HARD, allowed_special="all")]
+    assert encode_all(page, [HARD], special=True) == expected
     [worker] = page.workers
     worker.evaluate("() => { engine.memory.grow = 0; engine = null; }")
     page.fill("#text", "low")
     expect(page.locator("#error")).to_contain_text("the engine failed")
-    assert encode_all(page, [HOSTILE], special=True) == expected
+    assert encode_all(page, [HARD], special=True) == expected
     assert page.workers != [worker]
 
 
@@ -535,10 +512,8 @@ def test_the_page_fits_its_screen(open_page, trained, scheme: str, width: int, t
     )
 
     def check(name: str) -> None:
-        assert page.evaluate("() => document.documentElement.scrollWidth") <= width, name
-        paper = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
-        channels = [int(n) for n in re.findall(r"\d+", paper)[:3]]
-        assert (sum(channels) > 600) == (scheme == "light")
+        check_width(page, width, name)
+        check_paper(page, scheme)
         page.screenshot(path=folder / f"page-{name}-{scheme}-{width}.png")
 
     check("welcome")
@@ -559,22 +534,15 @@ def test_the_theme_button_names_the_theme(open_page):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_an_accessibility_checker_finds_nothing(open_page, trained, theme: str, tmp_path: Path):
-    axe = pytest.importorskip(
-        "axe_playwright_python.sync_playwright", reason="no axe; `pip install --group browser`"
-    )
     page = open_page(color_scheme=theme, reduced_motion="reduce")
 
-    def check() -> None:
-        found = axe.Axe().run(page)
-        assert found.violations_count == 0, found.generate_report()
-
-    check()
+    check_accessibility(page)
     trained.save(tmp_path / "small.tiktoken")
     choose(page, tmp_path / "small.tiktoken")
     page.wait_for_selector("#use-pattern")
-    check()
+    check_accessibility(page)
     page.click("#use-pattern")
     page.wait_for_selector("#tokens .t")
     page.click("#t2")
     page.wait_for_selector("#panel h2")
-    check()
+    check_accessibility(page)
