@@ -14,11 +14,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
+import fcntl
 import os
 import resource
-import select
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -27,6 +26,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +36,15 @@ from byteweld._saves import journal_path, write_atomic
 from byteweld.counts_files import arrow
 from byteweld.errors import ByteweldError
 from byteweld.training.checkpoint import Checkpoint
-from tests.harness.kill import CORPUS, NOBODY, identity, names_in
-from tests.harness.run import Run, parser
+from tests.harness.kill import CORPUS, become_nobody, identity, names_in
+from tests.harness.run import Run, in_child, parser
 
 SECONDS = 10.0  # generous: the machine may be busy; a hang takes forever
 MEMORY_BYTES = 3 << 30  # of address space; what was there before counts
 OK = "ok"
+
+Work = Callable[[Path], object]  # on a folder or a path
+Made = tuple[byteweld.Tokenizer, byteweld.Tokenizer]  # one of any kind, and one of recipe ck
 
 
 @dataclass(frozen=True)
@@ -49,10 +52,10 @@ class Case:
     """Something to do in a fresh folder; `may_succeed` where that is a right answer."""
 
     name: str
-    work: Callable[[Path], object]
+    work: Work
     may_succeed: bool = False
-    leaves: Callable[[Path], object] | None = None  # must be the same before and after
-    prepare: Callable[[Path], object] | None = None
+    leaves: Work | None = None  # must be the same before and after
+    prepare: Work | None = None
     is_kept: bool = False  # a checkpoint keeps what was done
     group: str = ""  # for the report
 
@@ -60,47 +63,19 @@ class Case:
 # ---------------------------------------------------------------------- running a case
 
 
-def in_child(work: Callable[[], object]) -> tuple[int | None, str]:
-    """Run in a forked process with limits; return its exit code (None for a hang), what it said."""
-    out, into = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(out)
-        _limit()
-        said = OK
-        try:
-            work()
-        except (OSError, ByteweldError) as error:
-            said = f"error {type(error).__name__}: {error}"
-        except BaseException as error:
-            said = f"UNTYPED {type(error).__name__}: {error}"
-        with contextlib.suppress(OSError):
-            os.writev(into, [said.encode("utf-8", "replace")[:2000]])
-        os._exit(0)
-    os.close(into)
-    parts = []
-    end = time.monotonic() + SECONDS
-    while True:
-        left = end - time.monotonic()
-        if left <= 0 or not select.select([out], [], [], left)[0]:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            os.close(out)
-            return None, "hangs"
-        part = os.read(out, 1 << 16)
-        if not part:
-            break
-        parts.append(part)
-    os.close(out)
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status), b"".join(parts).decode()
-
-
-def _limit() -> None:
+def _tried(work: Callable[[Path], object], folder: Path) -> str:
+    """What a piece of work ends with, within limits and without standard streams."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(null, standard)
+    try:
+        work(folder)
+        return OK
+    except (OSError, ByteweldError) as error:
+        return f"error {type(error).__name__}: {error}"
+    except BaseException as error:
+        return f"UNTYPED {type(error).__name__}: {error}"
 
 
 def check(case: Case, root: Path) -> str | None:
@@ -111,7 +86,7 @@ def check(case: Case, root: Path) -> str | None:
         if case.prepare is not None:
             case.prepare(folder)
         before = names_in(folder), case.leaves and case.leaves(folder)
-        code, said = in_child(lambda: case.work(folder))
+        code, said = in_child(partial(_tried, case.work, folder), seconds=SECONDS)
         after = names_in(folder), case.leaves and case.leaves(folder)
         if code is None:
             return "hangs"
@@ -132,23 +107,26 @@ def check(case: Case, root: Path) -> str | None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def command(*arguments: object, **options: Any) -> None:
+def command(*words: str | bytes | Path) -> None:
     """Run a verb in a process of its own; raise an OSError if it fails as it should."""
+    done = _run(sys.executable, "-m", "byteweld", *words)
+    if done.returncode == 2 and len(done.stderr.strip().splitlines()) != 1:
+        raise AssertionError(f"more than one message: {done.stderr!r}")
+    _as_error(done)
+
+
+def _run(*words: str | bytes | Path) -> subprocess.CompletedProcess[bytes]:
     done = subprocess.run(
-        [sys.executable, "-m", "byteweld", *map(str, arguments)],
-        stdin=options.pop("stdin", subprocess.DEVNULL),
-        capture_output=True,
-        timeout=SECONDS * 0.9,
-        check=False,
-        **options,
+        words, stdin=subprocess.DEVNULL, capture_output=True, timeout=SECONDS * 0.9, check=False
     )
-    said = done.stderr.decode("utf-8", "replace")
     if b"Traceback" in done.stderr or done.returncode not in (0, 2):
-        raise AssertionError(f"exit code {done.returncode}: {said[-500:]}")
+        raise AssertionError(f"exit code {done.returncode}: {done.stderr[-500:]!r}")
+    return done
+
+
+def _as_error(done: subprocess.CompletedProcess[bytes]) -> None:
     if done.returncode == 2:
-        if len(said.strip().splitlines()) != 1:
-            raise AssertionError(f"more than one message: {said!r}")
-        raise OSError(said)
+        raise OSError(done.stderr.decode("utf-8", "replace"))
 
 
 # ---------------------------------------------------------------------- kinds of files
@@ -167,7 +145,7 @@ def _socket(path: Path) -> None:
     _sockets.append(made)
 
 
-KINDS: dict[str, Callable[[Path], object]] = {
+KINDS: dict[str, Work] = {
     "pipe": os.mkfifo,
     "socket": _socket,
     "folder": lambda path: path.mkdir(),
@@ -187,153 +165,132 @@ KINDS: dict[str, Callable[[Path], object]] = {
 }
 
 
-def _set_up() -> tuple[byteweld.Tokenizer, byteweld.Tokenizer]:
-    return (
-        byteweld.train(
-            documents=CORPUS, vocab_size=290, bos="<s>", special_tokens=["<s>"], num_threads=1
-        ),
-        byteweld.train(documents=CORPUS, vocab_size=290, recipe="ck", num_threads=1),
-    )
-
-
 def cases() -> list[Case]:
-    tok, ck = _set_up()
+    options: dict[str, Any] = {"documents": CORPUS, "vocab_size": 290, "num_threads": 1}
+    made = (
+        byteweld.train(bos="<s>", special_tokens=["<s>"], **options),
+        byteweld.train(recipe="ck", **options),
+    )
     groups = {
-        "reading": _reads(tok, ck),
-        "writing": _writes(tok, ck),
-        "full disks": _full_disks(tok, ck),
-        "read-only folders": _read_only(tok, ck),
-        "no links, flags, locks": _poor(tok, ck),
-        "closed streams": _streams(tok),
-        "odd names": _names(tok),
-        "changing files": _replaced(tok),
+        "reading": _reads,
+        "writing": _writes,
+        "full disks": _full_disks,
+        "read-only folders": _read_only,
+        "no links, flags, locks": _poor,
+        "closed streams": _streams,
+        "odd names": _names,
+        "changing files": _replaced,
     }
-    return [dataclasses.replace(case, group=group) for group in groups for case in groups[group]]
+    return [
+        dataclasses.replace(case, group=group) for group in groups for case in groups[group](made)
+    ]
 
 
 # ---------------------------------------------------------------------- reading
 
-# The files that each saved tokenizer is read from, the main one first.
-SAVED: dict[str, tuple[str, str, tuple[str, ...]]] = {
-    "huggingface": ("huggingface", "tokenizer.json", ("tokenizer.json", "tokenizer_config.json")),
-    "huggingface with sidecar": ("huggingface", "a.json", ("a.json", "a.json.byteweld.json")),
-    "tiktoken": ("tiktoken", "a.tiktoken", ("a.tiktoken", "a.tiktoken.byteweld.json")),
-    "gpt2": ("gpt2", "pair", ("pair/vocab.json", "pair/merges.txt", "pair/byteweld.json")),
+# The format, the path and the files of each saved tokenizer, the main one first.
+SAVED: dict[str, tuple[str, str, list[str]]] = {
+    "huggingface": ("huggingface", "tokenizer.json", ["tokenizer.json", "tokenizer_config.json"]),
+    "huggingface with sidecar": ("huggingface", "a.json", ["a.json", "a.json.byteweld.json"]),
+    "tiktoken": ("tiktoken", "a.tiktoken", ["a.tiktoken", "a.tiktoken.byteweld.json"]),
+    "gpt2": ("gpt2", "pair", ["pair/vocab.json", "pair/merges.txt", "pair/byteweld.json"]),
     "ck": (
-        "ck",
-        "export",
-        (
-            "export/tokenizer_meta.json",
-            "export/vocab_offsets.bin",
-            "export/vocab_strings.bin",
-            "export/vocab_merges.bin",
-        ),
+        *("ck", "export"),
+        ["export/tokenizer_meta.json"]
+        + [f"export/vocab_{table}.bin" for table in ("offsets", "strings", "merges")],
     ),
 }
 # Optional files: what cannot be read there is ignored, or is an error, but never a hang.
 _OPTIONAL = ("tokenizer_config.json", "byteweld.json", "a.json.byteweld.json", "training.json")
 
 
-def _save(tok: byteweld.Tokenizer, ck: byteweld.Tokenizer, name: str, folder: Path) -> Path:
+def _save(made: Made, name: str, folder: Path) -> None:
     format, file, _ = SAVED[name]
-    made = ck if format == "ck" else tok
-    made.save(folder / file, format=format, overwrite=True)
-    return folder / file
+    made[format == "ck"].save(folder / file, format=format, overwrite=True)
 
 
-def _reads(tok: byteweld.Tokenizer, ck: byteweld.Tokenizer) -> Iterator[Case]:
-    for name, (_, _, files) in SAVED.items():
-        for file in files:
-            for kind, make in KINDS.items():
+def _spoiled(
+    name: str,
+    file: str,
+    work: Work,
+    *,
+    good: Work = lambda folder: None,
+    may_succeed: Callable[[str], bool] | bool = False,
+) -> Iterator[Case]:
+    """A case for each kind of file that stands where `file` was or should be."""
 
-                def load(folder: Path, name: str = name) -> None:
-                    byteweld.load(folder / SAVED[name][1])
+    def prepare(make: Work, folder: Path) -> None:
+        good(folder)
+        path = folder / file
+        path.parent.mkdir(exist_ok=True)
+        path.unlink(missing_ok=True)
+        make(path)
 
-                yield Case(
-                    f"load {name} where {file} is a {kind}",
-                    load,
-                    may_succeed=file.endswith(_OPTIONAL),
-                    prepare=lambda folder, name=name, file=file, make=make: (
-                        _save(tok, ck, name, folder),
-                        (folder / file).unlink(),
-                        make(folder / file),
-                    ),
-                )
     for kind, make in KINDS.items():
-        for format in formats.FORMATS:
-            yield Case(
-                f"load a {kind} as {format}",
-                lambda folder, format=format: byteweld.load(folder / "x", format=format),
-                prepare=lambda folder, make=make: make(folder / "x"),
+        may = may_succeed if isinstance(may_succeed, bool) else may_succeed(kind)
+        shown = name.replace("KIND", kind)
+        yield Case(shown, work, may_succeed=may, prepare=partial(prepare, make))
+
+
+def _reads(made: Made) -> Iterator[Case]:
+    tok, _ = made
+    for name, (_, target, files) in SAVED.items():
+        for file in files:
+            yield from _spoiled(
+                *(f"load {name} where {file} is a KIND", file),
+                lambda folder, target=target: byteweld.load(folder / target),
+                good=partial(_save, made, name),
+                may_succeed=file.endswith(_OPTIONAL),
             )
-        yield Case(
-            f"load a {kind} of any format",
-            lambda folder: byteweld.load(folder / "x"),
-            prepare=lambda folder, make=make: make(folder / "x"),
+    for format in (*formats.FORMATS, None):
+        yield from _spoiled(
+            *(f"load a KIND {f'as {format}' if format else 'of any format'}", "x"),
+            lambda folder, format=format: byteweld.load(folder / "x", format=format),
         )
-        yield Case(
-            f"load with a cache where the cache is a {kind}",
+
+    def saved(folder: Path) -> None:
+        formats.save(tok.vocab, folder / "a.json")
+
+    for name, file, work in (
+        (
+            *("load with a cache where the cache is a KIND", "cache"),
             lambda folder: byteweld.load(folder / "a.json", cache=folder / "cache"),
-            may_succeed=True,
-            prepare=lambda folder, make=make: (
-                tok.save(folder / "a.json"),
-                make(folder / "cache"),
-            ),
-        )
-        yield Case(
-            f"the training report is a {kind}",
+        ),
+        (
+            *("the training report is a KIND", "a.training.json"),
             lambda folder: byteweld.load(folder / "a.json").training,
-            may_succeed=True,
-            prepare=lambda folder, make=make: (
-                formats.save(tok.vocab, folder / "a.json"),
-                make(folder / "a.training.json"),
-            ),
-        )
-        yield Case(
-            f"the journal is a {kind}",
+        ),
+        (
+            *("the journal is a KIND", journal_path(Path("x")).name),
             lambda folder: byteweld.load(folder / "a.json"),
+        ),
+    ):
+        yield from _spoiled(name, file, work, good=saved, may_succeed=True)
+    yield from _spoiled(
+        *("counts where a part is a KIND", "counts/part-03.parquet"),
+        lambda folder: byteweld.Counts.load(folder / "counts"),
+        good=lambda folder: byteweld.Counts({b"a": 1}).save(folder / "counts"),
+    )
+    for file in ("checkpoint.json", "merges.log", "counts"):
+        yield from _spoiled(
+            *(f"a checkpoint where {file} is a KIND", f"point/{file}"),
+            lambda folder: Checkpoint(folder / "point", {}).close(),
             may_succeed=True,
-            prepare=lambda folder, make=make: (
-                formats.save(tok.vocab, folder / "a.json"),
-                make(journal_path(folder)),
+        )
+    yield from _spoiled(
+        "an encoding of BYTEWELD_PATH that is a KIND",
+        "mine.tiktoken",
+        lambda folder: _by_name(folder),
+    )
+    for verb, arguments in VERBS.items():
+        yield from _spoiled(
+            *(f"byteweld {verb} on a KIND", "x.json"),
+            lambda folder, verb=verb, arguments=arguments: command(
+                verb, *(folder / part if "." in part else part for part in arguments)
             ),
+            good=lambda folder: formats.save(tok.vocab, folder / "good.json"),
+            may_succeed=verb == "train",  # any text is a list of special tokens
         )
-        yield Case(
-            f"counts where a part is a {kind}",
-            lambda folder: byteweld.Counts.load(folder / "counts"),
-            prepare=lambda folder, make=make: (
-                byteweld.Counts({b"a": 1}).save(folder / "counts"),
-                (folder / "counts" / "part-03.parquet").unlink(),
-                make(folder / "counts" / "part-03.parquet"),
-            ),
-        )
-        for file in ("checkpoint.json", "merges.log", "counts"):
-            yield Case(
-                f"a checkpoint where {file} is a {kind}",
-                lambda folder: Checkpoint(folder / "point", {}).close(),
-                may_succeed=True,
-                prepare=lambda folder, make=make, file=file: (
-                    (folder / "point").mkdir(),
-                    make(folder / "point" / file),
-                ),
-            )
-        yield Case(
-            f"an encoding of BYTEWELD_PATH that is a {kind}",
-            lambda folder: _by_name(folder),
-            prepare=lambda folder, make=make: make(folder / "mine.tiktoken"),
-        )
-        for verb, arguments in VERBS.items():
-            yield Case(
-                f"byteweld {verb} on a {kind}",
-                lambda folder, verb=verb, arguments=arguments: command(
-                    verb, *(folder / part if "." in part else part for part in arguments)
-                ),
-                may_succeed=verb == "train",  # any text is a list of special tokens
-                prepare=lambda folder, make=make: (
-                    formats.save(tok.vocab, folder / "good.json"),
-                    make(folder / "x.json"),
-                ),
-            )
 
 
 # What reads the file x.json; arguments with a dot are files.
@@ -362,39 +319,30 @@ def _by_name(folder: Path) -> None:
 # ---------------------------------------------------------------------- writing
 
 
-def _writes(tok: byteweld.Tokenizer, ck: byteweld.Tokenizer) -> Iterator[Case]:
-    for kind, make in KINDS.items():
-        is_replaced = "link" in kind or "file" in kind
-        for name, (format, file, files) in SAVED.items():
-            for written in files:
+def _writes(made: Made) -> Iterator[Case]:
+    def save(name: str, overwrite: bool, folder: Path) -> None:
+        format, file, _ = SAVED[name]
+        vocab = made[format == "ck"].vocab
+        formats.save(vocab, folder / file, format=format, overwrite=overwrite)
 
-                def prepare(
-                    folder: Path, make: Callable[[Path], object] = make, written: str = written
-                ) -> None:
-                    (folder / written).parent.mkdir(exist_ok=True)
-                    make(folder / written)
+    def may_be_saved(file: str, overwrite: bool, kind: str) -> bool:
+        """Links and files are replaced; a config is merged into, unless it cannot be read."""
+        is_merged = file == "tokenizer_config.json" and kind == "dangling link"
+        return is_merged or (overwrite and ("link" in kind or "file" in kind))
 
-                def save(
-                    folder: Path, overwrite: bool, format: str = format, file: str = file
-                ) -> None:
-                    made = ck if format == "ck" else tok
-                    formats.save(made.vocab, folder / file, format=format, overwrite=overwrite)
-
-                for overwrite in (False, True):
-                    yield Case(
-                        f"save {name} where {written} is a {kind}, overwrite={overwrite}",
-                        lambda folder, save=save, overwrite=overwrite: save(folder, overwrite),
-                        # A config is merged into, unless it cannot be read.
-                        may_succeed=(overwrite and is_replaced)
-                        or (written == "tokenizer_config.json" and kind == "dangling link"),
-                        prepare=prepare,
-                    )
-        yield Case(
-            f"byteweld explain --html to a {kind}",
-            lambda folder: command("explain", "a", "--html", folder / "x.html", "--force"),
-            may_succeed=is_replaced,
-            prepare=lambda folder, make=make: make(folder / "x.html"),
-        )
+    for name, (_, _, files) in SAVED.items():
+        for file in files:
+            for over in (False, True):
+                yield from _spoiled(
+                    *(f"save {name} where {file} is a KIND, overwrite={over}", file),
+                    partial(save, name, over),
+                    may_succeed=partial(may_be_saved, file, over),
+                )
+    yield from _spoiled(
+        *("byteweld explain --html to a KIND", "x.html"),
+        lambda folder: command("explain", "a", "--html", folder / "x.html", "--force"),
+        may_succeed=partial(may_be_saved, "x.html", True),
+    )
     for device in ("/dev/null", "/dev/full", "/dev/zero"):
         yield Case(
             f"overwrite {device}",
@@ -406,19 +354,11 @@ def _writes(tok: byteweld.Tokenizer, ck: byteweld.Tokenizer) -> Iterator[Case]:
 # ---------------------------------------------------------------------- full, read-only, poor
 
 
-def _savers(
-    tok: byteweld.Tokenizer, ck: byteweld.Tokenizer
-) -> Iterator[tuple[str, Callable[[Path], object], Callable[[Path], object]]]:
+def _savers(made: Made) -> Iterator[tuple[str, Work, Work]]:
     """Name, writer and reader of everything that is saved."""
-    for name, (format, file, _) in SAVED.items():
-        made = ck if format == "ck" else tok
-        yield (
-            f"save {name}",
-            lambda folder, made=made, file=file, format=format: made.save(
-                folder / file, format=format, overwrite=True
-            ),
-            lambda folder, file=file: identity(folder / file),
-        )
+    for name, (_, file, _) in SAVED.items():
+        read: Work = lambda folder, file=file: identity(folder / file)  # noqa: E731
+        yield f"save {name}", partial(_save, made, name), read
     counts = byteweld.Counts({b"%d" % number: number + 1 for number in range(5000)})
     yield (
         "save counts",
@@ -433,110 +373,89 @@ def _savers(
     )
 
 
-def _full_disks(tok: byteweld.Tokenizer, ck: byteweld.Tokenizer) -> Iterator[Case]:
-    for name, write, read in _savers(tok, ck):
+def _naming(place: Path, write: Work) -> None:
+    """Write to a place; an error must name a file there."""
+    try:
+        write(place)
+    except OSError as error:
+        if str(place) not in str(error):
+            raise AssertionError(f"the error names no file: {error}") from None
+        raise
+
+
+def _full_disks(made: Made) -> Iterator[Case]:
+    def limited(write: Work, size: int, folder: Path) -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        _naming(folder, write)
+
+    def mounted(write: Work, pages: int, folder: Path) -> None:
+        place = folder / "small"
+        options = ["-t", "tmpfs", "-o", f"size={pages * 4}k", "none", place]
+        if subprocess.run(["mount", *options], check=False, capture_output=True).returncode != 0:
+            raise OSError("cannot mount")
+        before = names_in(place)
+        try:
+            _naming(place, write)
+        except OSError as error:
+            if names_in(place) != before and "point" not in str(error):
+                raise AssertionError(f"leaves {names_in(place)}") from None
+            raise
+        finally:
+            subprocess.run(["umount", "-l", place], check=False)
+
+    for name, write, read in _savers(made):
+        is_checkpoint = name == "checkpoint"
         for size in (0, 100, 1000, 4000):
-
-            def fill(
-                folder: Path, write: Callable[[Path], object] = write, size: int = size
-            ) -> None:
-                resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-                try:
-                    write(folder)
-                except OSError as error:
-                    if str(folder) not in str(error):
-                        raise AssertionError(f"the error names no file: {error}") from None
-                    raise
-
-            is_checkpoint = name == "checkpoint"
-            for over in (False, True):
-                if is_checkpoint and over:
-                    continue
+            for over in (False,) if is_checkpoint else (False, True):
                 yield Case(
                     f"{name} {'over old ' * over}with files limited to {size} bytes",
-                    fill,
+                    partial(limited, write, size),
                     may_succeed=size == 4000,
                     prepare=write if over else None,
                     is_kept=is_checkpoint,
                     leaves=read,
                 )
-    if os.geteuid() == 0:
-        yield from _full_tmpfs(tok, ck)
-
-
-def _full_tmpfs(tok: byteweld.Tokenizer, ck: byteweld.Tokenizer) -> Iterator[Case]:
-    for name, write, _ in _savers(tok, ck):
-        for pages in (1, 2, 3, 4, 6, 8):
-
-            def fill(
-                folder: Path, write: Callable[[Path], object] = write, pages: int = pages
-            ) -> None:
-                place = folder / "small"
-                done = subprocess.run(
-                    ["mount", "-t", "tmpfs", "-o", f"size={pages * 4}k", "none", place],
-                    check=False,
-                    capture_output=True,
-                )
-                if done.returncode != 0:
-                    raise OSError("cannot mount")
-                try:
-                    before = names_in(place)
-                    try:
-                        write(place)
-                    except OSError as error:
-                        if str(place) not in str(error):
-                            raise AssertionError(f"the error names no file: {error}") from None
-                        if names_in(place) != before and "point" not in str(error):
-                            raise AssertionError(f"leaves {names_in(place)}") from None
-                        raise
-                finally:
-                    subprocess.run(["umount", "-l", place], check=False)
-
+        for pages in (1, 2, 3, 4, 6, 8) if os.geteuid() == 0 else ():
             yield Case(
                 f"{name} on a disk of {pages * 4} KB",
-                fill,
+                partial(mounted, write, pages),
                 may_succeed=True,
                 prepare=lambda folder: (folder / "small").mkdir(),
             )
 
 
-def _read_only(tok: byteweld.Tokenizer, ck: byteweld.Tokenizer) -> Iterator[Case]:
+def _read_only(made: Made) -> Iterator[Case]:
     """Folders that may only be read: as an ordinary user, whom modes stop."""
-    for name, write, read in _savers(tok, ck):
-        for over in (False, True):
-            if name == "checkpoint" and over:
-                continue
 
-            def try_to(folder: Path, write: Callable[[Path], object] = write) -> None:
-                if os.geteuid() == 0:
-                    os.setgroups([])
-                    os.setgid(NOBODY)
-                    os.setuid(NOBODY)
-                write(folder)
+    def as_nobody(work: Work, folder: Path) -> None:
+        if os.geteuid() == 0:
+            become_nobody()
+        work(folder)
 
-            def prepare(
-                folder: Path, write: Callable[[Path], object] = write, over: bool = over
-            ) -> None:
-                if over:
-                    write(folder)
-                folder.chmod(0o555)
+    def locked(write: Work | None, folder: Path) -> None:
+        if write is not None:
+            write(folder)
+        folder.chmod(0o555)
 
+    for name, write, read in _savers(made):
+        for over in (False,) if name == "checkpoint" else (False, True):
+            prepare = partial(locked, write if over else None)
             yield Case(
                 f"{name} {'over old ' * over}in a read-only folder",
-                try_to,
+                partial(as_nobody, write),
                 prepare=prepare,
                 leaves=read,
             )
             if over:
                 yield Case(
                     f"read after {name} in a read-only folder",
-                    lambda folder, read=read: try_to(folder, read),
+                    partial(as_nobody, read),
                     prepare=prepare,
                     may_succeed=True,
                 )
 
 
-def _poor(tok: byteweld.Tokenizer, ck: byteweld.Tokenizer) -> Iterator[Case]:
+def _poor(made: Made) -> Iterator[Case]:
     """File systems without hard links, renames with flags, locks."""
 
     def fail(number: int) -> Callable[..., Any]:
@@ -545,79 +464,57 @@ def _poor(tok: byteweld.Tokenizer, ck: byteweld.Tokenizer) -> Iterator[Case]:
 
         return call
 
-    for name, write, _ in _savers(tok, ck):
+    def poor(write: Work, lacks: str, number: int, folder: Path) -> None:
+        os.link = fail(number)
+        if "flags" in lacks:
+            _atomic._rename2 = lambda *arguments: False
+        if "locks" in lacks:
+            fcntl.flock = fail(errno.ENOLCK)
+        try:
+            write(folder)
+        except OSError as error:
+            raise AssertionError(f"{error!r}") from None
+
+    for name, write, _ in _savers(made):
         for lacks in ("links", "links and flags", "links, flags and locks"):
             for number in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS):
-
-                def poor(
-                    folder: Path,
-                    write: Callable[[Path], object] = write,
-                    lacks: str = lacks,
-                    number: int = number,
-                ) -> None:
-                    import fcntl
-
-                    os.link = fail(number)
-                    if "flags" in lacks:
-                        _atomic._rename2 = lambda *arguments: False
-                    if "locks" in lacks and "checkpoint" not in str(write):
-                        fcntl.flock = fail(errno.ENOLCK)
-                    try:
-                        write(folder)
-                    except OSError as error:
-                        raise AssertionError(f"{error!r}") from None
-
-                if name == "checkpoint" and "locks" in lacks:
-                    continue  # it needs a lock
-                yield Case(
-                    f"{name} without {lacks} ({errno.errorcode[number]})", poor, may_succeed=True
-                )
+                if name != "checkpoint" or "locks" not in lacks:  # it needs a lock
+                    yield Case(
+                        f"{name} without {lacks} ({errno.errorcode[number]})",
+                        partial(poor, write, lacks, number),
+                        may_succeed=True,
+                    )
 
 
 # ---------------------------------------------------------------------- streams, names, replacing
 
 
-def _streams(tok: byteweld.Tokenizer) -> Iterator[Case]:
+def _streams(made: Made) -> Iterator[Case]:
     verbs = {
-        "inspect": lambda folder: ["inspect", folder / "a.json"],
-        "convert": lambda folder: ["convert", folder / "a.json", folder / "b.tiktoken"],
-        "encode": lambda folder: ["encode", "--tokenizer", folder / "a.json", "--text", "a cat"],
-        "train": lambda folder: [
-            *("train", folder / "c.txt", "--vocab-size", 270, "--out", folder / "o.json"),
-        ],
-        "count": lambda folder: ["count", folder / "c.txt", "--out", folder / "counts"],
+        "inspect": "inspect FOLDER/a.json",
+        "convert": "convert FOLDER/a.json FOLDER/b.tiktoken",
+        "encode": "encode --tokenizer FOLDER/a.json --text a",
+        "train": "train FOLDER/c.txt --vocab-size 270 --out FOLDER/o.json",
+        "count": "count FOLDER/c.txt --out FOLDER/counts",
     }
-    for verb, arguments in verbs.items():
+
+    def prepare(folder: Path) -> None:
+        formats.save(made[0].vocab, folder / "a.json")
+        (folder / "c.txt").write_text(CORPUS[0])
+
+    def run(line: str, closed: tuple[int, ...], folder: Path) -> None:
+        shell = " ".join(f"{stream}>&-" for stream in closed)
+        words = [sys.executable, "-m", "byteweld", *line.replace("FOLDER", str(folder)).split()]
+        _as_error(_run("sh", "-c", f'"$@" {shell}', "sh", *words))
+        for file in folder.rglob("*.json"):
+            if not file.read_bytes().startswith(b"{"):
+                raise AssertionError(f"{file} has foreign content")
+
+    for verb, line in verbs.items():
         for closed in ((0,), (1,), (2,), (0, 1), (1, 2), (0, 1, 2)):
-
-            def run(
-                folder: Path, arguments: Any = arguments, closed: tuple[int, ...] = closed
-            ) -> None:
-                shell = " ".join(f"{stream}>&-" for stream in closed)
-                words = [sys.executable, "-m", "byteweld", *map(str, arguments(folder))]
-                done = subprocess.run(
-                    ["sh", "-c", f'"$@" {shell}', "sh", *words],
-                    capture_output=True,
-                    timeout=SECONDS * 0.9,
-                    check=False,
-                )
-                if b"Traceback" in done.stderr or done.returncode not in (0, 2):
-                    raise AssertionError(f"exit code {done.returncode}: {done.stderr[-500:]!r}")
-                if done.returncode == 2:
-                    raise OSError(done.stderr.decode())
-                for file in folder.rglob("*.json"):
-                    if not file.read_bytes().startswith(b"{"):
-                        raise AssertionError(f"{file} has foreign content")
-
-            yield Case(
-                f"byteweld {verb} with {closed} closed",
-                run,
-                may_succeed=True,
-                prepare=lambda folder: (
-                    formats.save(tok.vocab, folder / "a.json"),
-                    (folder / "c.txt").write_text(CORPUS[0]),
-                ),
-            )
+            work = partial(run, line, closed)
+            name = f"byteweld {verb} with {closed} closed"
+            yield Case(name, work, may_succeed=True, prepare=prepare)
 
 
 ODD_NAMES: dict[str, bytes] = {
@@ -632,119 +529,111 @@ ODD_NAMES: dict[str, bytes] = {
 }
 
 
-def _names(tok: byteweld.Tokenizer) -> Iterator[Case]:
+def _names(made: Made) -> Iterator[Case]:
+    tok, _ = made
+
+    def save(name: str, folder: Path) -> None:
+        tok.save(folder / name)
+        if identity(folder / name) is None:
+            raise AssertionError("not saved")
+        tok.save(folder / name, overwrite=True)
+        byteweld.load(folder / name, cache=folder / "cache")
+
+    def run(verb: str, raw: bytes, folder: Path) -> None:
+        path = os.fsencode(folder) + b"/" + raw + b".json"
+        more = [path + b"2.tiktoken"] if verb == "convert" else []
+        done = _run(sys.executable, "-m", "byteweld", verb, path, *more)
+        if b"\x1b]0;" in done.stderr + done.stdout:
+            raise AssertionError("an escape sequence of a name reaches the terminal")
+        _as_error(done)
+
+    def prepare(raw: bytes, is_missing: bool, folder: Path) -> None:
+        formats.save(tok.vocab, folder / "a.json", format="huggingface")
+        with contextlib.suppress(OSError):
+            if not is_missing:
+                (folder / "a.json").rename(folder / os.fsdecode(raw + b".json"))
+
     for kind, raw in ODD_NAMES.items():
         for suffix in (".json", ".tiktoken", ".bpe1"):
             name = os.fsdecode(raw + suffix.encode()[: 255 - len(raw)])
-
-            def save(folder: Path, name: str = name) -> None:
-                made = folder / name
-                tok.save(made)
-                if identity(made) is None:
-                    raise AssertionError("not saved")
-                tok.save(made, overwrite=True)
-                byteweld.load(made, cache=folder / "cache")
-
-            yield Case(f"save under a name with {kind}, {suffix}", save, may_succeed=True)
+            shown = f"save under a name with {kind}, {suffix}"
+            yield Case(shown, partial(save, name), may_succeed=True)
         for verb in ("inspect", "convert"):
-
-            def run(folder: Path, verb: str = verb, raw: bytes = raw) -> None:
-                path = os.fsencode(folder) + b"/" + raw + b".json"
-                words = [sys.executable.encode(), b"-m", b"byteweld", verb.encode(), path]
-                more = [path + b"2.tiktoken"] if verb == "convert" else []
-                done = subprocess.run(
-                    [*words, *more], capture_output=True, timeout=SECONDS * 0.9, check=False
-                )
-                if b"Traceback" in done.stderr or done.returncode not in (0, 2):
-                    raise AssertionError(f"exit code {done.returncode}: {done.stderr[-500:]!r}")
-                if b"\x1b]0;" in done.stderr + done.stdout:
-                    raise AssertionError("an escape sequence of a name reaches the terminal")
-                if done.returncode == 2:
-                    raise OSError(done.stderr.decode("utf-8", "replace"))
-
-            for is_missing in (False, True):
-
-                def prepare(folder: Path, raw: bytes = raw, is_missing: bool = is_missing) -> None:
-                    formats.save(tok.vocab, folder / "a.json", format="huggingface")
-                    with contextlib.suppress(OSError):
-                        if not is_missing:
-                            (folder / "a.json").rename(folder / os.fsdecode(raw + b".json"))
-
+            for missing in (False, True):
                 yield Case(
-                    f"byteweld {verb} on a {'missing ' * is_missing}name with {kind}",
-                    run,
+                    f"byteweld {verb} on a {'missing ' * missing}name with {kind}",
+                    partial(run, verb, raw),
                     may_succeed=True,
-                    prepare=prepare,
+                    prepare=partial(prepare, raw, missing),
                 )
 
 
-def _replaced(tok: byteweld.Tokenizer) -> Iterator[Case]:
+def _meanwhile(change: Callable[[], object], read: Callable[[], object], seconds: float) -> None:
+    """Read again and again for some seconds while a thread changes something."""
+    stop = threading.Event()
+
+    def live() -> None:
+        while not stop.is_set():
+            change()
+
+    thread = threading.Thread(target=live)
+    thread.start()
+    try:
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            read()
+    finally:
+        stop.set()
+        thread.join()
+
+
+def _replaced(made: Made) -> Iterator[Case]:
     """Files that change while they are read: by another save, a truncation, another kind."""
+    tok, _ = made
     other = byteweld.train(documents=CORPUS, vocab_size=270, num_threads=1)
 
-    def saves(folder: Path, file: str, format: str) -> None:
+    def saves(file: str, format: str, folder: Path) -> None:
         known = set()
-        for made in (tok, other):
-            formats.save(made.vocab, folder / file, format=format, overwrite=True)
-            known.add(formats.load(folder / file).fingerprint)
-        stop = threading.Event()
 
-        def write() -> None:
-            while not stop.is_set():
-                for made in (tok, other):
-                    formats.save(made.vocab, folder / file, format=format, overwrite=True)
+        def save() -> None:
+            for one in (tok, other):
+                formats.save(one.vocab, folder / file, format=format, overwrite=True)
+                if len(known) < 2:
+                    known.add(formats.load(folder / file).fingerprint)
 
-        writer = threading.Thread(target=write)
-        writer.start()
-        try:
-            end = time.monotonic() + 1.5
-            while time.monotonic() < end:
-                found = formats.load(folder / file).fingerprint
-                if found not in known:
-                    raise AssertionError(f"{found} is neither of the two")
-        finally:
-            stop.set()
-            writer.join()
+        def read() -> None:
+            found = formats.load(folder / file).fingerprint
+            if found not in known:
+                raise AssertionError(f"{found} is neither of the two")
 
-    for name, (format, file, _) in SAVED.items():
-        if format != "ck":
-            yield Case(
-                f"load {name} while it is saved",
-                lambda folder, file=file, format=format: saves(folder, file, format),
-                may_succeed=True,
-            )
+        save()
+        _meanwhile(save, read, 1.5)
 
-    def changes(folder: Path, make: Callable[[Path], object]) -> None:
+    def changes(make: Work, folder: Path) -> None:
         file = folder / "a.json"
         formats.save(tok.vocab, file)
         data = file.read_bytes()
-        stop = threading.Event()
 
         def change() -> None:
-            while not stop.is_set():
-                with contextlib.suppress(OSError):
-                    file.unlink()
-                    make(file)
-                    file.unlink()
-                    file.write_bytes(data)
+            with contextlib.suppress(OSError):
+                file.unlink()
+                make(file)
+                file.unlink()
+                file.write_bytes(data)
 
-        thread = threading.Thread(target=change)
-        thread.start()
-        try:
-            end = time.monotonic() + 0.5
-            while time.monotonic() < end:
-                with contextlib.suppress(OSError, ByteweldError):
-                    byteweld.load(file)
-        finally:
-            stop.set()
-            thread.join()
+        def read() -> None:
+            with contextlib.suppress(OSError, ByteweldError):
+                byteweld.load(file)
 
+        _meanwhile(change, read, 0.5)
+
+    for name, (format, file, _) in SAVED.items():
+        if format != "ck":
+            work = partial(saves, file, format)
+            yield Case(f"load {name} while it is saved", work, may_succeed=True)
     for kind in ("pipe", "link to /dev/zero", "empty file", "dangling link"):
-        yield Case(
-            f"a file that becomes a {kind} while it is read",
-            lambda folder, make=KINDS[kind]: changes(folder, make),
-            may_succeed=True,
-        )
+        name = f"a file that becomes a {kind} while it is read"
+        yield Case(name, partial(changes, KINDS[kind]), may_succeed=True)
 
 
 # ---------------------------------------------------------------------- the program

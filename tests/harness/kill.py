@@ -23,13 +23,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import byteweld
 from byteweld import _atomic, formats
 from byteweld.cli import main as command
-from tests.harness.run import Run, parser
+from tests.harness.run import Run, in_child, parser
 
 RANDOM_KILLS = 200
 NOBODY = 65534
@@ -126,7 +127,10 @@ def identity(path: Path) -> State:
     )
 
 
-def _tokenizers(recipe: str, **options: Any) -> tuple[byteweld.Tokenizer, byteweld.Tokenizer]:
+Pair = tuple[byteweld.Tokenizer, byteweld.Tokenizer]  # an old and a new one
+
+
+def _tokenizers(recipe: str, **options: Any) -> Pair:
     """Return an old and a new tokenizer."""
     return (
         byteweld.train(documents=CORPUS, vocab_size=290, recipe=recipe, **options),
@@ -135,65 +139,56 @@ def _tokenizers(recipe: str, **options: Any) -> tuple[byteweld.Tokenizer, bytewe
 
 
 def _saver(
-    name: str,
-    file: str,
-    format: str,
-    pair: tuple[byteweld.Tokenizer, byteweld.Tokenizer],
-    *,
-    report: bool = False,
-    **options: Any,
+    name: str, file: str, format: str, pair: Pair, *, report: bool = False, **options: Any
 ) -> Iterator[Writer]:
     def write(folder: Path, is_new: bool) -> None:
         tok = pair[is_new]
-        path = folder / file
+        save = tok.save if report else partial(formats.save, tok.vocab)
         overwrite = not {entry.name for entry in folder.iterdir()} <= FOREIGN.keys()
-        if report:
-            tok.save(path, format=format, overwrite=overwrite)
-        else:
-            formats.save(tok.vocab, path, format=format, overwrite=overwrite)
-
-    def read(folder: Path) -> State:
-        return identity(folder / file)
+        save(folder / file, format=format, overwrite=overwrite)
 
     for over in (True, False):
         kind = "over old" if over else "over nothing"
+        read = partial(_identity_in, file)
         yield Writer(f"{name}, {kind}", write, read, over=over, **options)
 
 
+def _identity_in(file: str, folder: Path) -> State:
+    return identity(folder / file)
+
+
 def writers() -> list[Writer]:
-    modern = _tokenizers("modern")
+    modern, ck = _tokenizers("modern"), _tokenizers("ck")
     roles = _tokenizers("modern", bos="<s>", special_tokens=["<s>"])
     changed = (roles[0], _tokenizers("modern", eos="<s>", special_tokens=["<s>"])[1])
-    ck = _tokenizers("ck")
-    bare = ("rename2",)
-    none = ("rename2", "link")
-    made = [
-        *_saver("bpe1", "a.bpe1", "bpe1", _tokenizers("bpe1")),
-        *_saver("bpetite", "a.json", "bpetite", _tokenizers("bpetite")),
-        *_saver("tekken", "tekken.json", "tekken", modern),
-        *_saver("tiktoken", "a.tiktoken", "tiktoken", modern),
-        *_saver("huggingface", "a.json", "huggingface", modern),
-        *_saver("huggingface with config", "tokenizer.json", "huggingface", changed),
-        *_saver("huggingface with sidecar", "a.json", "huggingface", roles),
-        *_saver("huggingface without its sidecar", "a.json", "huggingface", (roles[0], modern[1])),
-        *_saver("gpt2", "pair", "gpt2", modern),
-        *_saver("ck", "export", "ck", ck),
-        *_saver("gpt2 among others", ".", "gpt2", modern),
-        *_saver("ck among others", ".", "ck", ck),
-        *_saver("ck, no exchange", "export", "ck", ck, without=bare),
-        *_saver("gpt2, no exchange", "pair", "gpt2", modern, without=bare),
-        *_saver("bpe1, no links", "a.bpe1", "bpe1", _tokenizers("bpe1"), without=none),
-        *_saver("tiktoken, no links", "a.tiktoken", "tiktoken", modern, without=none),
-        *_saver("tokenizer with report", "a.json", "huggingface", roles, report=True),
-        *_saver("tiktoken with report", "a.tiktoken", "tiktoken", modern, report=True),
-        *_saver("ck with report", "export", "ck", ck, report=True),
-        *_saver("gpt2 with report among others", ".", "gpt2", modern, report=True),
-        *_counts(),
-        *_checkpoints(),
-        *_caches(modern[0]),
-        *_commands(modern, ck),
+    bpe1 = _tokenizers("bpe1")
+    bare: dict[str, Any] = {"without": ("rename2",)}
+    none: dict[str, Any] = {"without": ("rename2", "link")}
+    report: dict[str, Any] = {"report": True}
+    saved: list[tuple[str, str, str, Pair, dict[str, Any]]] = [
+        ("bpe1", "a.bpe1", "bpe1", bpe1, {}),
+        ("bpetite", "a.json", "bpetite", _tokenizers("bpetite"), {}),
+        ("tekken", "tekken.json", "tekken", modern, {}),
+        ("tiktoken", "a.tiktoken", "tiktoken", modern, {}),
+        ("huggingface", "a.json", "huggingface", modern, {}),
+        ("huggingface with config", "tokenizer.json", "huggingface", changed, {}),
+        ("huggingface with sidecar", "a.json", "huggingface", roles, {}),
+        ("huggingface without its sidecar", "a.json", "huggingface", (roles[0], modern[1]), {}),
+        ("gpt2", "pair", "gpt2", modern, {}),
+        ("ck", "export", "ck", ck, {}),
+        ("gpt2 among others", ".", "gpt2", modern, {}),
+        ("ck among others", ".", "ck", ck, {}),
+        ("ck, no exchange", "export", "ck", ck, bare),
+        ("gpt2, no exchange", "pair", "gpt2", modern, bare),
+        ("bpe1, no links", "a.bpe1", "bpe1", bpe1, none),
+        ("tiktoken, no links", "a.tiktoken", "tiktoken", modern, none),
+        ("tokenizer with report", "a.json", "huggingface", roles, report),
+        ("tiktoken with report", "a.tiktoken", "tiktoken", modern, report),
+        ("ck with report", "export", "ck", ck, report),
+        ("gpt2 with report among others", ".", "gpt2", modern, report),
     ]
-    return made
+    made = [writer for *given, options in saved for writer in _saver(*given, **options)]
+    return [*made, *_counts(), *_checkpoints(), *_caches(modern[0]), *_commands(modern)]
 
 
 def _counts() -> Iterator[Writer]:
@@ -245,10 +240,7 @@ def _caches(tok: byteweld.Tokenizer) -> Iterator[Writer]:
     yield Writer("compiled cache", write, lambda folder: None, over=False)
 
 
-def _commands(
-    modern: tuple[byteweld.Tokenizer, byteweld.Tokenizer],
-    ck: tuple[byteweld.Tokenizer, byteweld.Tokenizer],
-) -> Iterator[Writer]:
+def _commands(modern: Pair) -> Iterator[Writer]:
     def run(*arguments: object) -> None:
         with Path(os.devnull).open("w") as null, contextlib.redirect_stderr(null):
             with contextlib.redirect_stdout(null):
@@ -256,48 +248,38 @@ def _commands(
         if code != 0:
             raise OSError(f"exit code {code}: {arguments}")
 
-    def convert(folder: Path, is_new: bool) -> None:
+    @contextlib.contextmanager
+    def input_of(is_new: bool) -> Iterator[Path]:
         with tempfile.TemporaryDirectory() as aside:
             formats.save(modern[is_new].vocab, Path(aside) / "in.json")
-            run("convert", Path(aside) / "in.json", folder / "a.tiktoken", "--force")
+            yield Path(aside) / "in.json"
+
+    def convert(folder: Path, is_new: bool) -> None:
+        with input_of(is_new) as path:
+            run("convert", path, folder / "a.tiktoken", "--force")
 
     def train(folder: Path, is_new: bool) -> None:
-        with tempfile.TemporaryDirectory() as aside:
-            corpus = Path(aside) / "corpus.txt"
+        with input_of(is_new) as path:
+            corpus = path.with_name("corpus.txt")
             corpus.write_text(CORPUS[0])
-            size = 270 if is_new else 290
-            out = folder / "export"
-            run("train", corpus, "--vocab-size", size, "--out", folder / "a.json", "--force")
-            run(
-                *("train", corpus, "--vocab-size", size, "--recipe", "ck", "--format", "ck"),
-                *("--out", out, "--force"),
-            )
+            line = ["train", corpus, "--vocab-size", 270 if is_new else 290, "--force", "--out"]
+            run(*line, folder / "a.json")
+            run(*line, folder / "export", "--recipe", "ck", "--format", "ck")
 
     def page(folder: Path, is_new: bool) -> None:
-        with tempfile.TemporaryDirectory() as aside:
-            formats.save(modern[is_new].vocab, Path(aside) / "in.json")
-            run(
-                *(
-                    "explain",
-                    "cats" if is_new else "the cat",
-                    "--tokenizer",
-                    Path(aside) / "in.json",
-                ),
-                *("--html", folder / "a.html", "--force"),
-            )
+        with input_of(is_new) as path:
+            text = "cats" if is_new else "the cat"
+            run("explain", text, "--tokenizer", path, "--html", folder / "a.html", "--force")
 
     def read_page(folder: Path) -> State:
         path = folder / "a.html"
         return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else None
 
-    yield Writer("byteweld convert", convert, lambda folder: identity(folder / "a.tiktoken"))
-    yield Writer(
-        "byteweld train",
-        train,
-        lambda folder: (identity(folder / "a.json"), identity(folder / "export")),
-        over=True,
-        is_either=False,
-    )
+    def read_both(folder: Path) -> State:
+        return identity(folder / "a.json"), identity(folder / "export")
+
+    yield Writer("byteweld convert", convert, partial(_identity_in, "a.tiktoken"))
+    yield Writer("byteweld train", train, read_both, over=True, is_either=False)
     yield Writer("byteweld explain --html", page, read_page)
 
 
@@ -322,30 +304,11 @@ def _lacking(without: tuple[str, ...]) -> Iterator[None]:
         _atomic._rename2, os.link = kept
 
 
-def in_child(work: Callable[[], object]) -> tuple[int, str]:
-    """Run in a forked process; return the signal or exit code, and what it said."""
-    out, into = os.pipe()
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            os.close(out)
-            os.dup2(os.open(os.devnull, os.O_RDWR), 2)
-            said = str(work())
-            code = 0
-        except BaseException as error:
-            said = f"{type(error).__name__}: {error}"
-        try:
-            os.writev(into, [said.encode("utf-8", "replace")[:4000]])
-        finally:
-            os._exit(code)
-    os.close(into)
-    parts = []
-    while part := os.read(out, 1 << 16):
-        parts.append(part)
-    os.close(out)
-    _, status = os.waitpid(child, 0)
-    return os.waitstatus_to_exitcode(status), b"".join(parts).decode()
+def become_nobody() -> None:
+    """Take root's rights away from this process."""
+    os.setgroups([])
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
 
 
 def names_in(folder: Path) -> set[str]:
@@ -366,19 +329,16 @@ class Case:
         with _lacking(writer.without):
             if writer.over:
                 writer.write(self.template, False)
-            self.old = self._read(self.template)
+            self.old = self.writer.read(self.template)
             done = self._copy()
             started = time.monotonic()
             writer.write(done, True)
             self.seconds = time.monotonic() - started
-            self.new = self._read(done)
+            self.new = self.writer.read(done)
             self.names = names_in(done)
         if writer.over and self.old == self.new:
             raise AssertionError(f"{writer.name}: old and new are the same")
         shutil.rmtree(done)
-
-    def _read(self, folder: Path) -> State:
-        return self.writer.read(folder)
 
     def _copy(self) -> Path:
         folder = Path(tempfile.mkdtemp(dir=self.root))
@@ -386,17 +346,17 @@ class Case:
         folder.chmod(0o755)
         return folder
 
+    def _write(self, folder: Path, events: Events | None) -> int:
+        """Write the new state, and return the number of events."""
+        with _lacking(self.writer.without):
+            if events is not None:
+                events.install()
+            self.writer.write(folder, True)
+            return 0 if events is None else events.seen
+
     def count(self) -> int:
         folder = self._copy()
-
-        def work() -> int:
-            events = Events()
-            with _lacking(self.writer.without):
-                events.install()
-                self.writer.write(folder, True)
-                return events.seen
-
-        code, said = in_child(work)
+        code, said = in_child(lambda: self._write(folder, Events()))
         shutil.rmtree(folder)
         if code != 0:
             raise AssertionError(f"{self.writer.name} fails: {said}")
@@ -405,13 +365,7 @@ class Case:
     def kill_before(self, event: int) -> str | None:
         """Kill the writer before an event; return what is wrong afterwards."""
         folder = self._copy()
-
-        def work() -> None:
-            with _lacking(self.writer.without):
-                Events(event).install()
-                self.writer.write(folder, True)
-
-        code, said = in_child(work)
+        code, said = in_child(lambda: self._write(folder, Events(event)))
         if code != -signal.SIGKILL:
             return f"was not killed: exit {code}, {said}"
         return self._check(folder)
@@ -419,17 +373,7 @@ class Case:
     def kill_after(self, seconds: float) -> str | None:
         """Kill the writer after a time; return what is wrong afterwards."""
         folder = self._copy()
-        child = os.fork()
-        if child == 0:
-            try:
-                os.dup2(os.open(os.devnull, os.O_RDWR), 2)
-                with _lacking(self.writer.without):
-                    self.writer.write(folder, True)
-            finally:
-                os._exit(0)
-        time.sleep(seconds)
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        in_child(lambda: self._write(folder, None), seconds=seconds)
         return self._check(folder)
 
     def _check(self, folder: Path) -> str | None:
@@ -449,7 +393,7 @@ class Case:
                 if code != 0 or said not in (repr(self.old), repr(self.new)):
                     return f"a reader without rights finds {said[:300]}"
             try:
-                found = self._read(folder)
+                found = self.writer.read(folder)
             except Exception as error:
                 return f"a reader fails: {type(error).__name__}: {error}"
             if found not in (self.old, self.new):
@@ -460,15 +404,13 @@ class Case:
         return None
 
     def _read_as_nobody(self, folder: Path) -> str:
-        os.setgroups([])
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
-        return repr(self._read(folder))
+        become_nobody()
+        return repr(self.writer.read(folder))
 
     def _check_next(self, folder: Path) -> str | None:
         try:
             self.writer.write(folder, True)
-            found = self._read(folder)
+            found = self.writer.read(folder)
         except Exception as error:
             return f"the next save fails: {type(error).__name__}: {error}"
         if found != self.new:

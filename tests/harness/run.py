@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
 import random
+import select
+import signal
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 
@@ -17,6 +21,42 @@ def parser(name: str, description: str | None, *, seconds: float = 60.0) -> argp
     )
     made.add_argument("--seed", type=int, default=0, help="the same seed draws the same cases (0)")
     return made
+
+
+def in_child(work: Callable[[], object], seconds: float | None = None) -> tuple[int | None, str]:
+    """Run in a forked process; return its signal or exit code (None if it hangs), what it said."""
+    out, into = os.pipe()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.close(out)
+            os.dup2(os.open(os.devnull, os.O_RDWR), 2)
+            said = str(work())
+            code = 0
+        except BaseException as error:
+            said = f"{type(error).__name__}: {error}"
+        try:
+            os.writev(into, [said.encode("utf-8", "replace")[:4000]])
+        finally:
+            os._exit(code)
+    os.close(into)
+    parts = []
+    end = None if seconds is None else time.monotonic() + seconds
+    hangs = False
+    while True:
+        left = None if end is None else max(0, end - time.monotonic())
+        if not select.select([out], [], [], left)[0]:
+            hangs = True
+            os.kill(child, signal.SIGKILL)
+            break
+        part = os.read(out, 1 << 16)
+        if not part:
+            break
+        parts.append(part)
+    os.close(out)
+    _, status = os.waitpid(child, 0)
+    return None if hangs else os.waitstatus_to_exitcode(status), b"".join(parts).decode()
 
 
 @dataclass
