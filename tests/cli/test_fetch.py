@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -16,6 +15,7 @@ import byteweld
 from byteweld import encodings, fetching
 from byteweld.cli import fetch, listing
 from byteweld.known_encodings import PublicFile
+from tests.helpers.events import wait_until
 from tests.helpers.web import Web, sending, serving, stalling
 
 LISTING = """\
@@ -157,10 +157,7 @@ def test_an_interrupt_leaves_nothing_and_says_so(table, web, data, tmp_path):
         text=True,
         env=os.environ,
     )
-    end = time.monotonic() + 60
-    while not web.seen and time.monotonic() < end:
-        time.sleep(0.02)
-    time.sleep(0.2)
+    wait_until(lambda: web.seen)
     child.send_signal(signal.SIGINT)
     out, err = child.communicate(timeout=60)
     assert (child.returncode, out) == (130, "")

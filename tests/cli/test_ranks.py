@@ -8,11 +8,11 @@ import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.helpers.events import wait_until
 from tests.helpers.tokenized import digests, make_documents, make_tokenizer, write_jsonl
 
 WORLD = 4
@@ -55,9 +55,7 @@ def in_ranks(*arguments: str, done: Path) -> None:
     order = random.Random(5).sample(list(commands), WORLD)
     running = {rank: start(*commands[rank]) for rank in order}
     victim = order[0]
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline and not list(done.glob("*.json")):
-        time.sleep(0.002)
+    wait_until(lambda: list(done.glob("*.json")))
     running[victim].send_signal(signal.SIGKILL)
     for rank, process in running.items():
         code, said = ended(process)

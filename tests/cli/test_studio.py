@@ -10,7 +10,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -18,6 +17,7 @@ from types import MappingProxyType
 import pytest
 
 import byteweld
+from tests.helpers.events import wait_until
 
 
 def start(
@@ -150,13 +150,6 @@ def all_arguments() -> bytes:
     return b"\n".join(found)
 
 
-def wait_for(is_done, seconds: float = 20) -> None:
-    end = time.monotonic() + seconds
-    while not is_done():
-        assert time.monotonic() < end, "took too long"
-        time.sleep(0.01)
-
-
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="no /proc here")
 def test_the_token_is_in_no_processs_arguments_or_environment(saved: Path, tmp_path: Path):
     browser, seen = tmp_path / "browser", tmp_path / "seen"
@@ -168,7 +161,7 @@ def test_the_token_is_in_no_processs_arguments_or_environment(saved: Path, tmp_p
         "tokenizer.json", folder=tmp_path, no_browser=False, environment=environment
     )
     try:
-        wait_for((seen / "whole").exists)
+        wait_until((seen / "whole").exists)
         assert token.encode() not in all_arguments()
         for name in ("cmdline", "environ"):
             assert token not in (seen / name).read_text()
@@ -177,7 +170,7 @@ def test_the_token_is_in_no_processs_arguments_or_environment(saved: Path, tmp_p
         # The server answers although the browser has not ended, and the file goes once it is used.
         (folder,) = tmp_path.glob("byteweld-studio-*")
         ask(port, token, "start")
-        wait_for(lambda: not folder.exists())
+        wait_until(lambda: not folder.exists())
     finally:
         with contextlib.suppress(OSError, ValueError):
             os.kill(int((seen / "pid").read_text()), signal.SIGKILL)
@@ -194,6 +187,6 @@ def test_the_redirecting_file_is_removed_at_the_end_if_it_was_never_used(
         no_browser=False,
         environment={"BROWSER": "true", "TMPDIR": str(tmp_path)},
     )
-    wait_for(lambda: list(tmp_path.glob("byteweld-studio-*")))
+    wait_until(lambda: list(tmp_path.glob("byteweld-studio-*")))
     end(process)
     assert list(tmp_path.glob("byteweld-studio-*")) == []

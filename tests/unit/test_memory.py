@@ -8,7 +8,6 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ import pytest
 import byteweld
 from byteweld import BudgetError, Counts, _memory
 from byteweld._memory import parse_memory
+from tests.helpers.events import wait_until
 from tests.helpers.programs import run_python
 
 # ---------------------------------------------------------------------- parsing
@@ -202,12 +202,9 @@ def test_no_files_are_left_when_counting_is_killed_or_interrupted(how, corpus, t
         stderr=subprocess.DEVNULL,
     )
     try:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline and not has_spilled(process.pid, tmp_path):
-            time.sleep(0.01)
-        assert has_spilled(process.pid, tmp_path)
+        wait_until(lambda: has_spilled(process.pid, tmp_path))
         process.send_signal(how)
-        assert process.wait(30) != 0
+        assert process.wait() != 0
     finally:
         process.kill()
     assert list(tmp_path.iterdir()) == []

@@ -206,7 +206,8 @@ impl<S: Sink> Call<'_, S> {
     /// Normalizes a passage between two added tokens, at an offset of the text, and finds more
     /// added tokens.
     fn encode_passage(&mut self, passage: &[u8], offset: usize) -> Result<ControlFlow<()>> {
-        let (rewrites, permission) = (self.rewrites, self.permission);
+        let rewrites = self.rewrites;
+        let permission = self.permission.of_passage(offset..offset + passage.len());
         // Trusted ranges are ranges of the original text, so they need origins, too.
         let with_origins = S::USES_RANGES || matches!(permission, Permission::Within(_));
         let normal = rewrites.normalizer.apply(passage, with_origins, &mut self.scratch.limits)?;

@@ -141,6 +141,16 @@ pub(crate) enum Permission<'a> {
     Within(&'a [Range<usize>]),
 }
 
+impl Permission<'_> {
+    /// The same for a passage of the text, without the ranges elsewhere.
+    pub(crate) fn of_passage(self, passage: Range<usize>) -> Self {
+        let Self::Within(ranges) = self else { return self };
+        let start = ranges.partition_point(|range| range.end <= passage.start);
+        let end = ranges.partition_point(|range| range.start <= passage.end);
+        Self::Within(&ranges[start..end])
+    }
+}
+
 /// A part of a text: an added token, or the text between two.
 pub(crate) struct TextPart {
     pub(crate) token: Found,
