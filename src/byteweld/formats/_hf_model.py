@@ -18,9 +18,9 @@ from byteweld.formats._hf_fields import read_flag
 from byteweld.formats._hf_spaced import read_spaced_merges
 from byteweld.formats._json import (
     check_keys,
-    read_ids,
     read_list,
     read_object,
+    read_vocabulary,
     require,
     show,
     unreadable,
@@ -63,6 +63,14 @@ class Ids(Protocol):
     def get(self, text: str, /) -> int | None: ...
 
 
+class Letters(Protocol):
+    """A model: a plain one, or the engine's table."""
+
+    def get(self, text: str, /) -> int | None: ...
+    def is_made(self, text: str, /) -> bool: ...
+    def foreign(self) -> list[str]: ...
+
+
 class Model(NamedTuple):
     """The BPE model: byte letters (or ASCII text) -> id, and the merges in the same letters."""
 
@@ -94,20 +102,20 @@ def read_model(value: object, path: Path) -> Model:
     unk_token = model.get("unk_token")
     if unk_token is not None and type(unk_token) is not str:
         raise FormatError(f"unk_token is {show(unk_token)}; expected a string or null", path=path)
-    ids = read_ids(require(model, "vocab", path, "the model"), path, "the vocabulary")
-    owners: dict[int, str] = {}
-    for text, token_id in ids.items():
-        if token_id in owners:
-            raise FormatError(
-                f"{show(owners[token_id])} and {show(text)} have the same id {token_id}", path=path
-            )
-        owners[token_id] = text
+    ids = read_vocabulary(require(model, "vocab", path, "the model"), path)
     flags = {
         key: read_flag(model, key, "the model", path) if key in model else False
         for key in ("fuse_unk", "byte_fallback", "ignore_merges")
     }
     merges = _read_merges(require(model, "merges", path, "the model"), ids, path)
-    _check_merges(merges, ids, path)
+    for rank, (left, right) in enumerate(merges):
+        for part in (left, right, left + right):
+            if part not in ids:
+                raise FormatError(
+                    f"merge {rank} is {show((left, right))} but {show(part)} is not in the "
+                    "vocabulary",
+                    path=path,
+                )
     return Model(ids, merges, unk_token, **flags)
 
 
@@ -133,20 +141,6 @@ def _read_merges(value: object, ids: Mapping[str, int], path: Path) -> list[tupl
             raise FormatError(f"merge {rank} is {show(item)}; expected {kind}", path=path)
         merges.append((pair[0], pair[1]))
     return merges
-
-
-def _check_merges(merges: list[tuple[str, str]], ids: Mapping[str, int], path: Path) -> None:
-    seen: dict[tuple[str, str], int] = {}
-    for rank, pair in enumerate(merges):
-        for part in (*pair, pair[0] + pair[1]):
-            if part not in ids:
-                raise FormatError(
-                    f"merge {rank} is {show(pair)} but {show(part)} is not in the vocabulary",
-                    path=path,
-                )
-        if pair in seen:
-            raise FormatError(f"merges {seen[pair]} and {rank} are both {show(pair)}", path=path)
-        seen[pair] = rank
 
 
 def has_ck_letters(vocab: Ids) -> bool:
@@ -217,50 +211,70 @@ def read_tokens(
     model: Model, added: Collection[AddedToken], alphabet: VocabAlphabet, path: Path
 ) -> dict[int, bytes]:
     """Return id -> bytes of all tokens."""
-    made = {left + right for left, right in model.merges}
+    tokens = {i: spelled_bytes(text, alphabet) or b"" for text, i in model.vocab.items()}
+    add_tokens(tokens, _PlainLetters(model, alphabet), model, added, alphabet, path)
+    return tokens
+
+
+class _PlainLetters:
+    """The letters of a model that the plain reader read."""
+
+    def __init__(self, model: Model, alphabet: VocabAlphabet) -> None:
+        self._vocab = model.vocab
+        self._made = {left + right for left, right in model.merges}
+        self._alphabet: VocabAlphabet = alphabet
+
+    def get(self, text: str) -> int | None:
+        return self._vocab.get(text)
+
+    def is_made(self, text: str) -> bool:
+        return text in self._made
+
+    def foreign(self) -> list[str]:
+        return [text for text in self._vocab if not spelled_bytes(text, self._alphabet)]
+
+
+def add_tokens(
+    tokens: dict[int, bytes],
+    letters: Letters,
+    model: Model,
+    added: Collection[AddedToken],
+    alphabet: VocabAlphabet,
+    path: Path,
+) -> None:
+    """Put those tokens by id that are not what their letters spell, and the added ones.
+
+    Uses only the settings of `model`.
+    """
     added_texts = {token.text for token in added}
-    tokens: dict[int, bytes] = {}
-    for text, token_id in model.vocab.items():
-        tokens[token_id] = _read_token(
-            text, model, alphabet, is_added=text in added_texts, is_made=text in made, path=path
-        )
+    for text in letters.foreign():
+        token_id, own = letters.get(text), text.encode()
+        if token_id is None or text in added_texts:
+            continue
+        # The library looks up only byte letters, so it never finds a token in other letters.
+        # byteweld would find it with `ignore_merges`, or if it is a single byte.
+        if alphabet == "ascii" or model.ignore_merges or len(own) < 2:
+            known = "the 98 characters of the ASCII alphabet"
+            known = known if alphabet == "ascii" else "byte letters"
+            raise unreadable(path, f"token {show(text)} is not written in {known}")
+        tokens[token_id] = own
     for token in added:
-        own, problem = token.text.encode(), None
-        if token.text in model.vocab:
+        token_id, own, problem = letters.get(token.text), token.text.encode(), None
+        if token_id is not None:
+            is_made = letters.is_made(token.text)
             problem = find_added_problem(
-                token, alphabet, is_made=token.text in made, ignore_merges=model.ignore_merges
+                token, alphabet, is_made=is_made, ignore_merges=model.ignore_merges
+            )
+            tokens[token_id] = added_bytes(
+                token.text, alphabet, is_made=is_made, ignore_merges=model.ignore_merges
             )
         elif tokens.setdefault(token.id, own) != own:
             problem = f"shares its id {token.id} with {show(tokens[token.id])}"
-        elif len(own) == 1 and BYTE_TO_CHAR[own[0]] not in model.vocab:
+        elif len(own) == 1 and letters.get(BYTE_TO_CHAR[own[0]]) is None:
             problem = "is a byte for which the model has no token"
         if problem is not None:
             kind = "special" if token.special else "added"
             raise UnsupportedError(f"{path}: {kind} token {show(token.text)} {problem}")
-    return tokens
-
-
-def _read_token(
-    text: str,
-    model: Model,
-    alphabet: VocabAlphabet,
-    *,
-    is_added: bool,
-    is_made: bool,
-    path: Path,
-) -> bytes:
-    if is_added:
-        return added_bytes(text, alphabet, is_made=is_made, ignore_merges=model.ignore_merges)
-    letters = spelled_bytes(text, alphabet)
-    if letters:
-        return letters
-    # The library looks up only byte letters, so it never finds a token in other letters. byteweld
-    # would find it with `ignore_merges`, or if it is a single byte.
-    own = text.encode()
-    if alphabet == "ascii" or model.ignore_merges or len(own) < 2:
-        known = "the 98 characters of the ASCII alphabet" if alphabet == "ascii" else "byte letters"
-        raise unreadable(path, f"token {show(text)} is not written in {known}")
-    return own
 
 
 def spelled_bytes(text: str, alphabet: VocabAlphabet) -> bytes | None:

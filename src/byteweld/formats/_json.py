@@ -58,18 +58,23 @@ def _damaged(path: Path, error: ValueError) -> FormatError:
     return FormatError(f"the file cannot be decompressed: {error}", path=path)
 
 
-def parse_object(data: bytes, path: Path) -> dict[str, object]:
-    """Parse one JSON object strictly; anything else is a FormatError."""
-    import json  # slow to import, and rank files need none of it
-
+def decode(data: bytes, path: Path) -> str:
+    """Return text in UTF-8; a FormatError says where it is not."""
     try:
-        text = data.decode("utf-8")
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise FormatError(
             f"expected UTF-8, found {data[error.start : error.end]!r} ({error.reason})",
             path=path,
             offset=error.start,
         ) from None
+
+
+def parse_object(data: bytes, path: Path) -> dict[str, object]:
+    """Parse one JSON object strictly; anything else is a FormatError."""
+    import json  # slow to import, and rank files need none of it
+
+    text = decode(data, path)
     try:
         value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
@@ -183,3 +188,15 @@ def read_ids(value: object, path: Path, what: str) -> dict[str, int]:
                 path=path,
             )
     return value
+
+
+def read_vocabulary(value: object, path: Path) -> dict[str, int]:
+    """Return a value that must be an object of text -> id, each id once."""
+    ids = read_ids(value, path, "the vocabulary")
+    owners: dict[int, str] = {}
+    for text, token_id in ids.items():
+        if owners.setdefault(token_id, text) != text:
+            raise FormatError(
+                f"{show(owners[token_id])} and {show(text)} have the same id {token_id}", path=path
+            )
+    return ids

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, get_args
 
 from byteweld._files import sha256
-from byteweld.errors import FormatError, PatternError
+from byteweld.errors import FormatError, PatternError, UnsupportedError
 from byteweld.formats._json import (
     MAX_BESIDE_BYTES,
     is_text,
@@ -168,6 +168,10 @@ def complete(
                 path=main,
             )
         found = Sidecar(None, {}, {}, "bytes")
+    if found.alphabet != "bytes":
+        raise UnsupportedError(
+            f"{main}: a file with such a sidecar cannot have the alphabet {found.alphabet!r}"
+        )
     return Sidecar(
         pattern=found.pattern if isinstance(pattern, Unset) else resolve_pattern(pattern),
         special_tokens=(

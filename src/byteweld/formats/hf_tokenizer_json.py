@@ -137,7 +137,9 @@ def _load(
         merges = ((keys[a], keys[b], keys[a + b]) for a, b in model.merges)
         make = partial(Vocabulary, tokens, merges)
     else:
-        make = partial(Vocabulary._of_table, read_table(letters, model, added_tokens, alphabet))
+        make = partial(
+            Vocabulary._of_table, read_table(letters, model, added_tokens, alphabet, path)
+        )
     unk_token = model.unk_token if model.unk_token and model.unk_token in ids else None
     names = [*(f"<|{role}|>" for role in ROLES), *([unk_token] if unk_token else [])]
     known = {text: token_id for text in names if (token_id := ids.get(text)) is not None}

@@ -163,7 +163,7 @@ def _read_ranks(items: list[object], count: int, path: Path) -> list[bytes]:
             "expected at least 256, and at most the number listed",
             path=path,
         )
-    ranks: dict[bytes, int] = {}
+    tokens: list[bytes] = []
     for rank, item in enumerate(items[:count]):
         entry = read_object(item, f"token {rank}", path)
         check_keys(entry, _TOKEN_KEYS, f"token {rank}", path)
@@ -180,10 +180,8 @@ def _read_ranks(items: list[object], count: int, path: Path) -> list[bytes]:
             raise FormatError(
                 f"token {rank} is {token!r}; the first 256 are the bytes in order", path=path
             )
-        if token in ranks:
-            raise FormatError(f"ranks {ranks[token]} and {rank} are both {show(token)}", path=path)
-        ranks[token] = rank
-    return list(ranks)
+        tokens.append(token)
+    return tokens
 
 
 def _infer_roles(special_tokens: Mapping[str, int]) -> dict[str, int]:

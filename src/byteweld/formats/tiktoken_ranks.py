@@ -73,24 +73,15 @@ def load(
         special_tokens=special_tokens,
         roles=roles,
     )
-    if known.alphabet != "bytes":
-        raise UnsupportedError(f"{path}: a rank file cannot have the alphabet {known.alphabet!r}")
     if table is not None:
         quick = _load_table(table, known)
         if quick is not None:
             return quick
         tokens = _read_ranks(data, path)
-    _check_bytes(tokens, path)
     merges = recover_merges(tokens)
     ranks = frozenset(tokens)
     for text, token_id in known.special_tokens.items():
-        if token_id in ranks and tokens[token_id] != text.encode():
-            raise FormatError(
-                f"special token {text!r} has id {token_id}, which is the rank of "
-                f"{show(tokens[token_id])}",
-                path=path,
-            )
-        if token_id in ranks and merges is None:
+        if token_id in ranks and merges is None and tokens[token_id] == text.encode():
             raise UnsupportedError(
                 f"{path}: special token {text!r} is also the token of rank {token_id}, "
                 "which only a vocabulary with a merge list can have"
@@ -156,18 +147,6 @@ def _read_ranks(data: bytes, path: Path) -> dict[int, bytes]:
         tokens[rank] = token
         ranks[token] = last = rank
     return tokens
-
-
-def _check_bytes(tokens: Mapping[int, bytes], path: Path) -> None:
-    """Reject a file without a token for each byte."""
-    singles = {token for token in tokens.values() if len(token) == 1}
-    missing = [byte for byte in range(256) if bytes([byte]) not in singles]
-    if missing:
-        raise FormatError(
-            f"no token for {len(missing)} of 256 bytes, first 0x{missing[0]:02X}; "
-            "a rank file needs all",
-            path=path,
-        )
 
 
 # ---------------------------------------------------------------------- writing

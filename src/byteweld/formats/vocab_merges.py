@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from byteweld._byte_letters import bytes_to_chars, chars_to_bytes
-from byteweld.errors import FormatError, UnsupportedError
+from byteweld.errors import FormatError
 from byteweld.formats import _sidecar
-from byteweld.formats._json import parse_object, read_file, read_ids, show
+from byteweld.formats._json import decode, parse_object, read_file, read_vocabulary, show
 from byteweld.formats._limits import NotHeldError, check_alphabet, check_merge_list
 from byteweld.formats._sidecar import UNSET, Unset
 from byteweld.vocab import Merge, Vocabulary
@@ -90,9 +90,7 @@ def load(
         special_tokens=special_tokens,
         roles=roles,
     )
-    if known.alphabet != "bytes":
-        raise UnsupportedError(f"{path}: byte letters cannot have the alphabet {known.alphabet!r}")
-    ids = read_ids(parse_object(vocab_data, vocab_file), vocab_file, "the vocabulary")
+    ids = read_vocabulary(parse_object(vocab_data, vocab_file), vocab_file)
     pairs = _read_pairs(merges_data, merges_file)
     merges = _read_merges(pairs, ids, merges_file)
     tokens = _read_tokens(
@@ -109,15 +107,7 @@ def load(
 
 def _read_pairs(data: bytes, path: Path) -> list[tuple[str, str]]:
     """Return the pairs of a merges.txt in byte letters."""
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise FormatError(
-            f"expected UTF-8, found {data[error.start : error.end]!r} ({error.reason})",
-            path=path,
-            offset=error.start,
-        ) from None
-    lines = text.split("\n")
+    lines = decode(data, path).split("\n")
     if lines[-1] == "":
         lines.pop()
     if not lines or not lines[0].startswith(_VERSION):
@@ -145,7 +135,6 @@ def _read_pairs(data: bytes, path: Path) -> list[tuple[str, str]]:
 def _read_merges(pairs: list[tuple[str, str]], ids: Mapping[str, int], path: Path) -> list[Merge]:
     """Turn pairs in byte letters into ids; all parts and results must be tokens."""
     merges: list[Merge] = []
-    seen: dict[tuple[str, str], int] = {}
     for number, (left, right) in enumerate(pairs, start=2):
         for part in (left, right, left + right):
             if part not in ids:
@@ -153,12 +142,6 @@ def _read_merges(pairs: list[tuple[str, str]], ids: Mapping[str, int], path: Pat
                     f"the merge is {show((left, right))} but {show(part)} is not in the vocabulary",
                     path=f"{path}:{number}",
                 )
-        if (left, right) in seen:
-            raise FormatError(
-                f"the merge {show((left, right))} is also on line {seen[left, right]}",
-                path=f"{path}:{number}",
-            )
-        seen[left, right] = number
         merges.append(Merge(ids[left], ids[right], ids[left + right]))
     return merges
 
@@ -168,13 +151,7 @@ def _read_tokens(
 ) -> dict[int, bytes]:
     """Turn byte letters into bytes; special tokens are in the file as plain text, or not at all."""
     tokens: dict[int, bytes] = {}
-    owners: dict[int, str] = {}
     for text, token_id in ids.items():
-        if token_id in owners:
-            raise FormatError(
-                f"{show(owners[token_id])} and {show(text)} have the same id {token_id}", path=path
-            )
-        owners[token_id] = text
         is_special = special_tokens.get(text) == token_id and text not in made
         token = text.encode() if is_special else chars_to_bytes(text)
         if not token:

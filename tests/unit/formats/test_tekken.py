@@ -121,7 +121,7 @@ def config(**changes: Any) -> Change:
         (lambda v: v["vocab"][7].update(token_bytes="AA"), "token 7 has the rank 7 and the bytes"),
         (lambda v: v["vocab"][7].update(token_bytes=""), "token 7"),
         (lambda v: v["vocab"][7].update(token_bytes="CA=="), "the first 256 are the bytes"),
-        (lambda v: v["vocab"][258].update(token_bytes="bGw="), "ranks 257 and 258 are both b'll'"),
+        (lambda v: v["vocab"][258].update(token_bytes="bGw="), "ids 279 and 280 are both b'll'"),
         (lambda v: v["vocab"].__setitem__(9, 9), "token 9 is 9"),
     ],
 )

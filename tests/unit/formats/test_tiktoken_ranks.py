@@ -143,11 +143,11 @@ def test_without_pattern_and_special_tokens_the_error_says_how_to_give_them(
     tmp_path: Path,
 ) -> None:
     path = write(tmp_path, lines(BYTES))
-    with pytest.raises(FormatError, match=r"pass pattern= .* and special_tokens= "):
+    with pytest.raises(FormatError, match=r"pass pattern= .* and special_tokens="):
         formats.load(path, format="tiktoken")
-    with pytest.raises(FormatError, match="pass special_tokens= "):
+    with pytest.raises(FormatError, match="pass special_tokens="):
         formats.load(path, pattern=None, format="tiktoken")
-    with pytest.raises(FormatError, match="pass pattern= "):
+    with pytest.raises(FormatError, match="pass pattern="):
         formats.load(path, special_tokens={}, format="tiktoken")
     with pytest.raises(PatternError, match="did you mean 'gpt2'"):
         formats.load(path, pattern="gpt_2", special_tokens={}, format="tiktoken")
@@ -168,7 +168,7 @@ def test_options_of_wrong_types_are_type_errors(tmp_path: Path) -> None:
 
 def test_a_special_token_with_the_id_of_another_token_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, lines(BYTES))
-    with pytest.raises(FormatError, match=r"'<s>' has id 97, which is the rank of b'a'"):
+    with pytest.raises(FormatError, match=r"'<s>' has id 97, whose bytes are b'a'"):
         formats.load(path, pattern=None, special_tokens={"<s>": 97}, format="tiktoken")
     path = write(
         tmp_path, lines([*BYTES, b"abc"])
@@ -315,7 +315,7 @@ def test_a_sidecar_of_another_file_is_refused_unless_everything_is_given(tmp_pat
         ({"pattern": "gpt_2"}, "did you mean"),
         ({"special_tokens": ["<s>"]}, "'special_tokens' is"),
         ({"special_tokens": {"<s>": -1}}, "the id -1"),
-        ({"special_tokens": {"<s>": 97}}, "which is the rank of b'a'"),
+        ({"special_tokens": {"<s>": 97}}, "whose bytes are b'a'"),
         ({"roles": {"boss": 1}}, "expected one of bos"),
         ({"roles": {"bos": 9999}}, "not a token"),
         ({"alphabet": "latin"}, "'alphabet' is 'latin'"),
