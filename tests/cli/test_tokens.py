@@ -198,3 +198,10 @@ def test_a_huge_document_is_not_shown(run, saved, tmp_path):
         "byteweld: big.txt: document 1 has 1,000,001 bytes, too many to --show "
         "(at most 1,000,000); use a part of it, or leave --show out\n"
     )
+
+
+def test_special_tokens_in_the_text_are_said(run, saved):
+    line = ("tokens", "--text", "low<|endoftext|>")
+    said = "1 special token in the text, each one id; --special-text text counts them as text\n"
+    assert run(*line).err == said
+    assert run(*line, "--special-text", "text").err == ""

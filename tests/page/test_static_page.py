@@ -87,7 +87,8 @@ def encode_all(page: Any, texts: list[str], *, special: bool) -> list[list[int]]
         """async ([texts, special]) => {
           const found = []; // as strings: playwright is slow with many numbers
           for (const text of texts) {
-            found.push((await byteweld.encode(text, { special })).ids.join(" "));
+            const special_text = special ? "special" : "text";
+            found.push((await byteweld.encode(text, { special_text })).ids.join(" "));
           }
           return found;
         }""",

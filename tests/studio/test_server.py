@@ -128,7 +128,10 @@ def test_head_has_no_body_and_other_methods_are_not_implemented(send):
         ({"text": "a", "tokenizer": "<b>"}, "tokenizer is '<b>'; expected a number from 0 to 1"),
         ({"text": "a", "tokenizer": True}, "tokenizer is True; expected a number from 0 to 1"),
         ({"text": "a", "tokenizer": "0"}, "tokenizer is '0'; expected a number from 0 to 1"),
-        ({"text": "a", "special": "yes"}, "special is 'yes'; expected true or false"),
+        (
+            {"text": "a", "special_text": "yes"},
+            "special_text is 'yes'; expected one of special, text",
+        ),
     ],
 )
 def test_an_invalid_body_says_why_and_is_never_html(post, fields: object, error: str):

@@ -249,7 +249,7 @@ def test_a_special_token_is_marked_or_is_plain_text(ask, trained):
     ids = numbers(marked["ids"])
     assert [ids[index] for index in marked["special"]] == [trained.eot_token]
     assert sum(numbers(marked["lengths"])) == len(text)
-    plain = ask("tokens", text=text, special=False)
+    plain = ask("tokens", text=text, special_text="text")
     assert plain["special"] == []
     assert numbers(plain["ids"]) == trained.encode_ordinary(text)
 
@@ -322,7 +322,7 @@ def test_all_pre_tokens_of_a_text_are_listed_in_linear_time(ask, trained):
     assert numbers(answer["lengths"]) == [3, 7, len(SPECIAL), 10, 1] * 3
     assert answer["special"] == [2, 7, 12]
     assert (answer["text"], answer["bytes"]) == (None, None)
-    plain = ask("pretokens", text=text, special=False)
+    plain = ask("pretokens", text=text, special_text="text")
     assert plain["special"] == []
     assert sum(numbers(plain["lengths"])) == len(text)
     assert numbers(ask("pretokens", text="")["lengths"]) == []
@@ -345,7 +345,7 @@ def test_pre_tokens_that_a_normalizer_changes_are_sent_as_they_are():
 def _explained_ids(tok: byteweld.Tokenizer, text: str, *, special: bool) -> list[int]:
     """Return the ids of every pre-token that Why lists, in order."""
     session = Session([("one", tok)])
-    given = {"text": text, "special": special}
+    given = {"text": text, "special_text": "special" if special else "text"}
     found: list[int] = []
     start = 0
     for length in numbers(why.pretokens(session, Fields(given))["lengths"]):
@@ -581,6 +581,14 @@ def test_languages_cost_what_the_tokenizer_says(ask, trained):
     answer = ask("languages", tokenizers=[0])
     assert answer["names"] == list(SENTENCES)
     assert answer["tokens"] == [[trained.count(text) for text in SENTENCES.values()]]
+    marked = {"a.txt": "low<|endoftext|>"}
+    for policy, more in (
+        ("special", {"allowed_special": "all"}),
+        ("text", {"disallowed_special": ()}),
+    ):
+        found = ask("languages", tokenizers=[0], files=marked, special_text=policy)
+        assert found["tokens"] == [[trained.count(marked["a.txt"], **more)]]
+    assert ask("languages", tokenizers=[0], files=marked)["tokens"] == [[trained.count("low") + 1]]
     mine = ask("languages", tokenizers=[0], files={"a.txt": "low", "b.txt": ""})
     assert mine["tokens"] == [[trained.count("low"), 0]]
 

@@ -180,10 +180,13 @@ def test_the_json_report_is_complete(trained, files):
 def test_special_tokens_are_special_unless_told_otherwise():
     special = byteweld.Tokenizer.from_merges(BYTES, [], special_tokens=["<s>"])
     files = [("a.txt", [b"a<s>"])]
-    assert not compare_files([PLAIN, special], files).is_identical
+    found = compare_files([PLAIN, special], files)
+    assert not found.is_identical and found.special_tokens == (0, 1)
+    assert "  special tokens in the text, each one id: A 0, B 1" in found.lines()
     with pytest.raises(byteweld.SpecialTokenError, match=r"^a\.txt: "):
         compare_files([PLAIN, special], files, allowed_special=())
-    assert compare_files([PLAIN, special], files, disallowed_special=()).is_identical
+    plain = compare_files([PLAIN, special], files, disallowed_special=())
+    assert plain.is_identical and "special" not in str(plain)
 
 
 def test_comparing_an_empty_document_works(trained):

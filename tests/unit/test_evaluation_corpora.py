@@ -226,6 +226,8 @@ def test_special_tokens_are_special_unless_told_otherwise(tok):
     special_id = tok.vocab.special_tokens[SPECIAL]
     assert special.counts[special_id] == 1 and plain.counts[special_id] == 0
     assert special.total.tokens < plain.total.tokens
+    assert "  special or added  1, each one id" in special.lines()
+    assert "special or added" not in str(plain)
     assert special_id not in special.tokens  # only ordinary tokens can be used or unused
     for options, expected in (({}, special), ({"disallowed_special": ()}, plain)):
         found = byteweld.evaluate(tok, documents=files[0][1], **options)

@@ -164,7 +164,10 @@ export async function ask(name, fields) {
         `text has more than ${MAX_BYTES.toLocaleString("en")} bytes; use a part of it`,
       );
     }
-    const answer = await request("tokens", { text: fields.text, special: fields.special });
+    const answer = await request("tokens", {
+      text: fields.text,
+      special: fields.special_text !== "text",
+    });
     let characters = 0;
     for (const _ of fields.text) characters++;
     return { ...answer, characters };

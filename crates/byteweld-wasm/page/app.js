@@ -150,7 +150,8 @@ class App {
       }
       byId("choose").close();
       this.start.tokenizers = [{ ...answer, name: fileName(file.name) }];
-      this.state = { text: this.state.text, show: this.state.show, special: this.state.special };
+      const { text, show, special_text } = this.state;
+      this.state = { text, show, special_text };
       await this.show();
       this.announce(`${fileName(file.name)} is open: ${amount(answer.tokens, "token")}`);
       byId("text").focus();
@@ -267,8 +268,8 @@ app.open();
 
 // For the browser's console: `await byteweld.encode("some text")`, `await byteweld.token(256)`.
 globalThis.byteweld = {
-  async encode(text, { special = true } = {}) {
-    const { ids, lengths } = await ask("tokens", { text, special });
+  async encode(text, { special_text = "special" } = {}) {
+    const { ids, lengths } = await ask("tokens", { text, special_text });
     return { ids: Array.from(ids), lengths: Array.from(lengths) };
   },
   token: (id) => ask("token", { id }),

@@ -103,6 +103,11 @@ def run(
         sum(row.skipped for row in work.rows),
     )
     files.say_skipped()
+    if work.special_tokens:
+        _output.say(
+            f"{_output.amount(work.special_tokens, 'special token')} in the text, each one id; "
+            "--special-text text counts them as text"
+        )
     of = "the text" if text is not None else sources[0]
     shown.show(
         f"Tokens of {of}" + (" and others" if len(sources) > 1 else ""),
@@ -134,6 +139,7 @@ class _Work:
         self.rows: list[_Row] = []
         self.shown: list[_Shown] = []
         self.left_out = 0  # documents not in `shown`
+        self.special_tokens = 0
 
     def file(
         self, name: str, documents: Iterator[bytes], advance: Callable[[int], None]
@@ -155,8 +161,14 @@ class _Work:
 
     def _count(self, batch: list[bytes]) -> int:
         if sum(map(len, batch)) < _FEW_BYTES:
-            return sum(self._tok.count(document, **self._specials) for document in batch)
+            found = [i for one in batch for i in self._tok.encode(one, **self._specials)]
+            self.special_tokens += sum(map(self._tok.is_special_token, found))
+            return len(found)
+        import numpy as np
+
         ids, _ = self._tok.encode_ragged(batch, num_threads=self._threads, **self._specials)
+        specials = list(self._tok.vocab.special_tokens.values())
+        self.special_tokens += int(np.isin(ids, specials).sum())
         return len(ids)
 
     def _look(self, name: str, number: int, document: bytes) -> None:

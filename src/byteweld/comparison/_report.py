@@ -41,7 +41,7 @@ def report(found: Comparison) -> Report:
             has_heads=False,
             shown=len(found.names),
         ),
-        Text(list(_wins(found))),
+        Text([*_wins(found), *_specials(found)]),
         _scripts(found),
         _files(found),
         *([] if found.is_identical else _ids(found)),
@@ -129,6 +129,15 @@ def _wins(found: Comparison) -> Iterator[Words]:
                 parts.append(f"{won:,} of {amount(len(rows), noun)}")
         if parts:
             yield [Key(lane), f" needs {which} tokens in {' and '.join(parts)}"]
+
+
+def _specials(found: Comparison) -> Iterator[Words]:
+    """Say how many special tokens the text has, if any; they count as text if told so."""
+    if any(found.special_tokens):
+        shown: list[Words] = []
+        for lane, count in enumerate(found.special_tokens):
+            shown += [", " * bool(lane), Key(lane), f" {count:,}"]
+        yield ["special tokens in the text, each one id: ", shown]
 
 
 def _verdict(found: Comparison) -> str:

@@ -118,6 +118,7 @@ class Comparison(Displayable):
         differences: the first spans that are cut differently; if there are none, the first with
             other ids.
         seconds: that each spent encoding.
+        special_tokens: how many of its special tokens each found in the text, as one id.
 
     Examples:
         >>> import byteweld
@@ -138,6 +139,7 @@ class Comparison(Displayable):
     spans: Spans
     differences: tuple[Difference, ...]  # the first "cut" ones; if none, "ids"
     seconds: tuple[float, ...]  # that each spent encoding
+    special_tokens: tuple[int, ...]  # in the text, each encoded as one id
 
     @property
     def is_identical(self) -> bool:
@@ -188,9 +190,15 @@ class Comparison(Displayable):
                     "fingerprint": fingerprint,
                     "seconds": seconds,
                     "vocab_size": len(tokens),
+                    "special_tokens": specials,
                 }
-                for name, fingerprint, seconds, tokens in zip(
-                    self.names, self.fingerprints, self.seconds, self.tokens, strict=True
+                for name, fingerprint, seconds, tokens, specials in zip(
+                    self.names,
+                    self.fingerprints,
+                    self.seconds,
+                    self.tokens,
+                    self.special_tokens,
+                    strict=True,
                 )
             ],
             "files": [_file_to_dict(file) for file in self.files],
@@ -286,6 +294,7 @@ class Sums:
 
     scripts: list[dict[str, WordRate]]  # of each tokenizer
     seconds: list[float]
+    special_tokens: list[int]
     files: list[FileComparison] = field(default_factory=list)
     spans: Spans = Spans()  # noqa: RUF009 (immutable)
     cut: list[Difference] = field(default_factory=list)  # the first differences of each kind
@@ -294,7 +303,7 @@ class Sums:
     @classmethod
     def of(cls, tokenizers: int) -> Sums:
         """Return the sums of no files."""
-        return cls([{} for _ in range(tokenizers)], [0.0] * tokenizers)
+        return cls([{} for _ in range(tokenizers)], [0.0] * tokenizers, [0] * tokenizers)
 
     def add(self, other: Sums, max_differences: int, *, continues: bool = False) -> None:
         """Add the sums of the files after these.
@@ -319,6 +328,7 @@ class Sums:
                 own[name] = own.get(name, WordRate()) + rate
         self.spans += other.spans
         self.seconds = list(map(operator.add, self.seconds, other.seconds))
+        self.special_tokens = list(map(operator.add, self.special_tokens, other.special_tokens))
 
 
 def sum_files(
@@ -356,6 +366,7 @@ def to_comparison(
         spans=sums.spans,
         differences=tuple(sums.cut or sums.ids),
         seconds=tuple(sums.seconds),
+        special_tokens=tuple(sums.special_tokens),
     )
 
 
@@ -386,6 +397,7 @@ def _add_file(
             encoded.append(encoder.encode(name, batch))
             sums.seconds[lane] += time.perf_counter() - started
             tokens[lane] += len(encoded[-1][0])
+            sums.special_tokens[lane] += encoder.specials_in(encoded[-1][0])
         for index, content in enumerate(batch):
             number += 1
             lanes = [ids[starts[index] : starts[index + 1]] for ids, starts in encoded]

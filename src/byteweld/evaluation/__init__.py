@@ -41,14 +41,20 @@ class Rate(NamedTuple):
         return self.bytes / self.tokens if self.tokens else None
 
 
-def rates(tok: Tokenizer, samples: Mapping[str, str]) -> list[Rate]:
-    """Return the cost of each sample; special tokens count as plain text."""
+def rates(
+    tok: Tokenizer,
+    samples: Mapping[str, str],
+    *,
+    allowed_special: Specials = frozenset(),
+    disallowed_special: Specials = "all",
+) -> list[Rate]:
+    """Return the cost of each sample; special tokens are treated as in `encode`."""
     return [
         Rate(
             name,
             len(text),
             len(text.encode("utf-8", "replace")),
-            tok.count(text, disallowed_special=()),
+            tok.count(text, allowed_special=allowed_special, disallowed_special=disallowed_special),
         )
         for name, text in samples.items()
     ]

@@ -77,6 +77,7 @@ def _headline(found: Evaluation) -> str:
 
 def _facts(found: Evaluation, used: Share) -> list[tuple[str, Words]]:
     total = found.total
+    specials = int(found.counts.sum()) - int(found.counts[list(found.tokens)].sum())
     efficiency = (
         f"{decimal(found.efficiency(), 3)} (order {RENYI_ORDER}; "
         f"Shannon {decimal(found.efficiency(1), 3)})"
@@ -84,6 +85,7 @@ def _facts(found: Evaluation, used: Share) -> list[tuple[str, Words]]:
     return [
         ("tokens", total.tokens),
         ("bytes per token", total.bytes_per_token),
+        *([("special or added", f"{specials:,}, each one id")] if specials else []),
         ("words", total.words.words),
         ("tokens per word", total.words.fertility),
         ("whole words", Share(total.words.whole_share)),

@@ -69,6 +69,8 @@ class CorpusEncoder:
             "disallowed_special": disallowed_special,
         }
         self._num_threads = num_threads
+        self._is_special = np.zeros(tok.n_vocab, bool)
+        self._is_special[list(tok.vocab.special_tokens.values())] = True
         self.encode("", [b""])  # builds the engine now, so that no timing includes it
 
     def encode(
@@ -81,6 +83,10 @@ class CorpusEncoder:
             )
         except SpecialTokenError as error:
             raise SpecialTokenError(f"{source}: {error}") from None
+
+    def specials_in(self, ids: NDArray[np.uint32]) -> int:
+        """Return how many ids are those of special tokens."""
+        return int(np.count_nonzero(self._is_special[ids]))
 
     def agreement(self, documents: Sequence[bytes]) -> LongestMatch | None:
         """Compare the encoding with longest match, pre-token by pre-token."""

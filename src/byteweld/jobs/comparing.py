@@ -105,15 +105,17 @@ def _to_json(sums: Sums, skipped: int) -> list[Any]:
         sums.spans,
         [list(map(_difference_to_json, found)) for found in (sums.cut, sums.ids)],
         sums.seconds,
+        sums.special_tokens,
         skipped,
     ]
 
 
 def _from_json(values: list[Any]) -> tuple[Sums, int]:
-    files, scripts, spans, differences, seconds, skipped = values
+    files, scripts, spans, differences, seconds, specials, skipped = values
     sums = Sums(
         [{name: WordRate(*rate) for name, rate in rates.items()} for rates in scripts],
         seconds,
+        specials,
         list(map(_file_from_json, files)),
         Spans(*spans),
         *(list(map(_difference_from_json, found)) for found in differences),

@@ -51,6 +51,12 @@ class Fields:
             raise Refused(400, f"{name} is {value!r:.40}; expected true or false")
         return value
 
+    def specials(self) -> dict[str, Any]:
+        """What becomes of special tokens in the text: arguments of methods that encode."""
+        if self.choice("special_text", "special", ("special", "text")) == "special":
+            return {"allowed_special": "all"}
+        return {"disallowed_special": ()}
+
     def choice(self, name: str, default: str | None, choices: Sequence[str]) -> str:
         """One of several strings."""
         value = self._get(name, default)

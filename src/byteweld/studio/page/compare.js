@@ -124,7 +124,7 @@ class Compare {
       const answer = await ask("compare", {
         tokenizers: this.chosen,
         text,
-        special: this.app.state.special !== "no",
+        special_text: this.app.state.special_text ?? "special",
       });
       if (mine !== this.latest) return;
       this.app.clearError();
@@ -340,9 +340,12 @@ class Compare {
 
   // One sentence in many languages, or the user's files.
   async drawLanguages() {
+    const special_text = this.app.state.special_text ?? "special";
     const answer = await ask(
       "languages",
-      this.files ? { tokenizers: this.chosen, files: this.files } : { tokenizers: this.chosen },
+      this.files
+        ? { tokenizers: this.chosen, files: this.files, special_text }
+        : { tokenizers: this.chosen },
     );
     const { tokenizers } = this.app.start;
     const order = answer.names.map((_, n) => n).sort((a, b) =>
@@ -367,7 +370,15 @@ class Compare {
           ? `Your ${amount(answer.names.length, "file")}`
           : `One sentence, ${answer.names.length} languages`,
       ),
-      this.files ? null : this.mostExpensive(answer, order),
+      this.files
+        ? h(
+          "p",
+          { class: "hint" },
+          special_text === "text"
+            ? "Special tokens in them count as text."
+            : "Special tokens in them count as special tokens.",
+        )
+        : this.mostExpensive(answer, order),
       saved ? null : h(
         "p",
         {},

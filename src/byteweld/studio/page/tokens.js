@@ -62,11 +62,10 @@ class Tokens {
     this.blocks = new LazyBlocks(this.hero, (index, element) => this.fill(index, element));
     this.special = h("input", {
       type: "checkbox",
-      checked: app.state.special !== "no",
+      checked: app.state.special_text !== "text",
       onchange: () => {
-        app.go({ special: this.special.checked ? undefined : "no", sel: undefined }, {
-          redraw: false,
-        });
+        const special_text = this.special.checked ? undefined : "text";
+        app.go({ special_text, sel: undefined }, { redraw: false });
         this.encode();
       },
     });
@@ -173,7 +172,7 @@ class Tokens {
       const answer = await ask("tokens", {
         tokenizer: this.app.state.tok ?? 0,
         text,
-        special: this.special.checked,
+        special_text: this.special.checked ? "special" : "text",
       });
       if (mine !== this.latest) return; // a newer request is running
       this.app.clearError();

@@ -95,7 +95,7 @@ class Why {
   get asking() {
     return {
       tokenizer: this.app.state.tok ?? 0,
-      special: this.app.state.special !== "no",
+      special_text: this.app.state.special_text ?? "special",
     };
   }
 

@@ -9,7 +9,6 @@ from byteweld.evaluation import rates
 from byteweld.samples import SENTENCES
 from byteweld.studio.request import Fields
 from byteweld.studio.session import Opened, Session
-from byteweld.studio.views.tokens import encode
 
 _MAX_TOKENIZERS = 4
 _MAX_SEGMENTS = 20_000
@@ -24,8 +23,9 @@ def _chosen(session: Session, fields: Fields) -> list[Opened]:
 def answer(session: Session, fields: Fields) -> dict[str, Any]:
     """Return the segments of a text: [bytes, agrees, each tokenizer's ids, their lengths]."""
     text = fields.text("text").encode()
-    special = fields.flag("special", True)
-    encoded = [encode(opened.tok, text, special) for opened in _chosen(session, fields)]
+    specials = fields.specials()
+    chosen = _chosen(session, fields)
+    encoded = [opened.tok.encode_with_offsets(text, **specials) for opened in chosen]
     segments = align([[end for _, end in offsets] for _, offsets in encoded])
     rows = []
     for index in range(min(len(segments), _MAX_SEGMENTS)):
@@ -49,7 +49,8 @@ def answer(session: Session, fields: Fields) -> dict[str, Any]:
 def languages(session: Session, fields: Fields) -> dict[str, Any]:
     """Return the cost of one sentence in each language, or of each given file."""
     texts = fields.texts("files") or SENTENCES
-    measured = [rates(opened.tok, texts) for opened in _chosen(session, fields)]
+    specials = fields.specials()
+    measured = [rates(opened.tok, texts, **specials) for opened in _chosen(session, fields)]
     return {
         "names": list(texts),
         "texts": list(texts.values()) if texts is SENTENCES else None,

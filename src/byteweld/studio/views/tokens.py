@@ -7,21 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import byteweld
 from byteweld.studio.request import Fields
 from byteweld.studio.session import Opened, Session
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-
-def encode(
-    tok: byteweld.Tokenizer, text: str | bytes, special: bool
-) -> tuple[list[int], list[tuple[int, int]]]:
-    """Return ids and byte offsets, with special tokens recognized or as plain text."""
-    if special:
-        return tok.encode_with_offsets(text, allowed_special="all")
-    return tok.encode_with_offsets(text, disallowed_special=())
 
 
 def answer(session: Session, fields: Fields) -> dict[str, Any]:
@@ -32,7 +22,7 @@ def answer(session: Session, fields: Fields) -> dict[str, Any]:
     opened = session.tokenizer(fields)
     given = fields.text("text")
     text = given.encode()
-    ids, lengths = _ids_and_lengths(opened, text, fields.flag("special", True))
+    ids, lengths = _ids_and_lengths(opened, text, fields.specials())
     special_ids = sorted(opened.tok.vocab.special_tokens.values())
     return {
         "ids": packed(ids),
@@ -43,16 +33,12 @@ def answer(session: Session, fields: Fields) -> dict[str, Any]:
 
 
 def _ids_and_lengths(
-    opened: Opened, text: bytes, special: bool
+    opened: Opened, text: bytes, specials: dict[str, Any]
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     if opened.token_lengths is not None:
-        tok = opened.tok
-        if special:
-            ids = tok.encode_to_numpy(text, allowed_special="all")
-        else:
-            ids = tok.encode_to_numpy(text, disallowed_special=())
+        ids = opened.tok.encode_to_numpy(text, **specials)
         return ids, opened.token_lengths[ids].astype(np.uint32)
-    listed, offsets = encode(opened.tok, text, special)
+    listed, offsets = opened.tok.encode_with_offsets(text, **specials)
     starts_and_ends = np.array(offsets, np.int64).reshape(-1, 2)
     lengths = (starts_and_ends[:, 1] - starts_and_ends[:, 0]).astype(np.uint32)
     return np.array(listed, np.uint32), lengths

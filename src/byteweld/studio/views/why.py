@@ -27,7 +27,7 @@ def pretokens(session: Session, fields: Fields) -> dict[str, Any]:
     tok = session.tokenizer(fields).tok
     text = fields.text("text") if fields.has("text") else surprising_word(tok)
     data = text.encode()
-    found, added = _pretokens(tok, data, fields.flag("special", True))
+    found, added = _pretokens(tok, data, fields.specials())
     whole = b"".join(found)
     return {
         "text": None if fields.has("text") else text,
@@ -42,7 +42,7 @@ def answer(session: Session, fields: Fields) -> dict[str, Any]:
     tok = session.tokenizer(fields).tok
     data = fields.text("text").encode()
     at = fields.number("at", 0, 0, MAX_TEXT_BYTES)
-    found, added = _pretokens(tok, data, fields.flag("special", True))
+    found, added = _pretokens(tok, data, fields.specials())
     if not found:
         return {"word": "", "start": 0, **byteweld.explain(tok, b"").to_dict()}
     # A normalizer may change lengths, so that the offset is approximate.
@@ -72,10 +72,9 @@ def surprising_word(tok: byteweld.Tokenizer) -> str:
 
 
 def _pretokens(
-    tok: byteweld.Tokenizer, data: bytes, special: bool
+    tok: byteweld.Tokenizer, data: bytes, specials: dict[str, Any]
 ) -> tuple[list[bytes], dict[int, int]]:
     """Return the pre-tokens of a text, and the ids of those that are special or added tokens."""
-    allowed = "all" if special else ()
-    found = list(find_pretokens(tok, data, allowed_special=allowed, disallowed_special=()))
+    found = list(find_pretokens(tok, data, **specials))
     added = {n: added_id for n, (_, added_id) in enumerate(found) if added_id is not None}
     return [pretoken for pretoken, _ in found], added
