@@ -54,13 +54,16 @@ class Target(NamedTuple):
 
 
 def _format(name: str, seed: str, *more: str) -> Target:
-    tests = (f"tests/unit/formats/test_{name}.py", f"tests/seeds/test_{seed}.py", *more)
+    tests = (
+        *(f"tests/unit/formats/test_{name}.py", "tests/unit/formats/test_damaged_files.py"),
+        *(f"tests/seeds/test_{seed}.py", *more),
+    )
     return Target(f"src/byteweld/formats/{name}.py", tests)
 
 
 TARGETS = {
     "bpetite": _format("bpetite", "bpetite"),
-    "bpe1": _format("bpe1", "bpe1", "tests/unit/formats/test_bpe1_v2.py"),
+    "bpe1": _format("bpe1", "bpe1"),
     "ck_binary": _format("ck_binary", "ck", "tests/unit/test_ck_runtime.py"),
     "vocab_merges": _format("vocab_merges", "theory"),
     "reference": Target(
