@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 import byteweld
-from byteweld.cli._dataset import Shown
+from byteweld.cli._dataset import Contents
 from byteweld.dataset.formats import FORMATS
 from tests.harness.files import mutate
 from tests.harness.files.bases import Files, read_folder
@@ -100,9 +100,9 @@ def run_dataset(files: Files, folder: Path, number: int) -> bool:
     """Verify a dataset, show it, and read what can be read."""
     write(files, folder)
     attempt(lambda: byteweld.verify(folder, tokenizer=BYTES, sample=5))
-    shown = attempt(lambda: Shown(str(folder), BYTES))
-    if isinstance(shown, Shown):
-        attempt(lambda: (list(shown.lines()), shown.to_dict(), shown.page()))
+    shown = attempt(lambda: Contents(str(folder), BYTES))
+    if isinstance(shown, Contents):
+        attempt(lambda: (shown.lines(), shown.to_dict(), shown._repr_html_()))
     accepted = False
     for split in ("train", "validation"):
         ds = byteweld.open_dataset(folder, split=split)  # type: ignore[arg-type]

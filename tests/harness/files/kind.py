@@ -33,6 +33,8 @@ BROKEN = (
 )
 
 Change = Callable[[Random, Files, Files], Files]  # a case, and another to take parts from
+Weighted = tuple[float, Change]
+Finish = Callable[[Random, Files], Files]
 
 
 @dataclass(frozen=True)
@@ -41,9 +43,9 @@ class Kind:
 
     name: str
     bases: Callable[[], Sequence[Files]]
-    changes: Sequence[tuple[float, Change]]  # with weights
+    changes: Sequence[Weighted]
     run: Callable[[Files, Path, int], bool]
-    finish: Callable[[Random, Files], Files] = field(default=lambda rng, files: files)
+    finish: Finish = field(default=lambda rng, files: files)
 
     def make(self, rng: Random, *, times: int | None = None) -> Files:
         """Draw a case."""
@@ -116,7 +118,7 @@ def on_json(name: str, edit: Callable[[Random, Any], Any]) -> Change:
     return change
 
 
-def json_changes(name: str, *edits: Callable[[Random, Any], Any]) -> list[tuple[float, Change]]:
+def json_changes(name: str, *edits: Callable[[Random, Any], Any]) -> list[Weighted]:
     """Changes of bytes and of values, and those that keep a document likely valid."""
     own = [(5.0 / len(edits), on_json(name, edit)) for edit in edits]
     tree = partial(mutate.change_json, deep=0.8)
