@@ -7,8 +7,7 @@ import pickle
 import pytest
 
 import byteweld
-from byteweld import PATTERNS, Counts, PatternError, UnsupportedError
-from byteweld.errors import CorpusError
+from byteweld import PATTERNS, Counts, PatternError
 
 
 def items(source, **options):
@@ -29,13 +28,6 @@ def test_a_table_is_read_like_a_mapping():
     assert counts.total == 7
     assert counts.total_bytes == 25
     assert repr(counts) == "<Counts 2 pre-tokens, 7 in all>"
-
-
-def test_most_common_sorts_by_count_and_then_by_bytes():
-    counts = Counts({b"b": 3, b"a": 3, b"c": 9, b"d": 1})
-    assert counts.most_common(3) == [(b"c", 9), (b"a", 3), (b"b", 3)]
-    assert counts.most_common() == [(b"c", 9), (b"a", 3), (b"b", 3), (b"d", 1)]
-    assert counts.most_common(0) == []
 
 
 def test_an_empty_table_is_valid():
@@ -63,18 +55,6 @@ def test_a_table_needs_a_mapping(table):
         Counts(table)
 
 
-def test_a_count_beyond_64_bits_is_an_error_that_names_the_pretoken():
-    assert Counts({b"a": 2**64 - 1})[b"a"] == 2**64 - 1
-    with pytest.raises((ValueError, OverflowError), match="'a'"):
-        Counts({b"a": 2**64})
-    with pytest.raises((ValueError, OverflowError), match="pre-token"):
-        Counts({b"a": 2**64 - 1}) + Counts({b"a": 1})
-
-
-def test_a_total_may_exceed_64_bits():
-    assert Counts({b"a": 2**64 - 1, b"b": 2**64 - 1}).total == 2 * (2**64 - 1)
-
-
 def test_a_table_cannot_be_changed():
     counts = Counts({b"a": 1})
     with pytest.raises(AttributeError):
@@ -91,18 +71,6 @@ def test_a_table_cannot_be_changed():
 def test_a_pretoken_of_str_is_a_type_error():
     with pytest.raises(TypeError):
         Counts({b"a": 1})["a"]
-
-
-def test_tables_add_up():
-    total = Counts({b"a": 1, b"b": 2}) + Counts({b"b": 2**40, b"c": 1})
-    assert total.items() == [(b"a", 1), (b"b", 2**40 + 2), (b"c", 1)]
-
-
-def test_a_pretoken_that_never_occurs_is_not_in_the_table():
-    counts = Counts({b"a": 0, b"b" * 20: 0, b"c": 1})
-    assert counts.items() == [(b"c", 1)]
-    assert len(counts) == 1 and b"a" not in counts and counts[b"a"] == 0
-    assert counts == Counts({b"c": 1}) == counts + Counts({b"a": 0})
 
 
 def test_pretokens_that_differ_only_in_zero_bytes_are_different():
@@ -134,34 +102,6 @@ def test_the_pattern_is_part_of_the_value():
 # ---------------------------------------------------------------------- training on a table
 
 
-@pytest.mark.parametrize("big", [2**32 - 1, 2**32, 2**32 + 1, 2**40, 2**53 + 1, 2**56])
-def test_training_is_correct_with_counts_beyond_32_and_40_bits(big):
-    counts = Counts({b"ab": big, b"cd": big + 1, b"abcd": 1, b"xy": 2**31})
-    tok = byteweld.train(counts, vocab_size=259, recipe="plain")
-    assert tok.vocab.merges == [(b"c", b"d"), (b"a", b"b"), (b"x", b"y")]
-    assert tok.training.merge_counts == (big + 2, big + 1, 2**31)
-
-
-def test_many_small_counts_add_up_beyond_32_bits():
-    counts = Counts({b"ab" + bytes([c]): 2**30 for c in range(8)} | {b"zz": 2**32 + 1})
-    tok = byteweld.train(counts, vocab_size=258, recipe="plain")
-    assert tok.vocab.merges == [(b"a", b"b"), (b"z", b"z")]
-    assert tok.training.merge_counts == (2**33, 2**32 + 1)
-
-
-def test_an_overflow_in_training_is_an_error_that_says_what_to_do():
-    with pytest.raises(UnsupportedError, match="divide all counts"):
-        byteweld.train(Counts({b"ab" * 100: 2**60}), vocab_size=300, recipe="plain")
-
-
-def test_a_pretoken_that_never_occurs_is_not_trained_on():
-    tok = byteweld.train(Counts({b"ab": 0, b"cd": 1}), vocab_size=300, recipe="plain")
-    assert tok.vocab.merges == [(b"c", b"d")]
-    only_zero = byteweld.train(Counts({b"ab": 0}), vocab_size=300, recipe="plain", min_frequency=0)
-    assert only_zero.vocab.merges == []
-    assert only_zero.training.stop == "no pairs"
-
-
 def test_counts_of_another_pattern_are_refused():
     counts = byteweld.count(iter(["ab ab"]), recipe="modern", pattern="gpt2")
     assert counts.pattern == PATTERNS["gpt2"]
@@ -169,11 +109,6 @@ def test_counts_of_another_pattern_are_refused():
         byteweld.train(counts, vocab_size=300, recipe="modern")
     tok = byteweld.train(counts, vocab_size=257, recipe="modern", pattern="gpt2")
     assert tok.vocab.merges == [(b"a", b"b")]
-
-
-def test_counts_made_by_hand_fit_every_recipe():
-    tok = byteweld.train(Counts({b"low": 5, b"lower": 2}), vocab_size=260, recipe="from-scratch")
-    assert tok.vocab.merges == [(b"o", b"w"), (b"l", b"ow"), (b"low", b"e"), (b"lowe", b"r")]
 
 
 # ---------------------------------------------------------------------- counting
@@ -234,33 +169,10 @@ def test_a_broken_pattern_is_a_pattern_error_that_shows_it(pattern):
     assert pattern.replace("\\", "") in str(caught.value).replace("\\", "")
 
 
-def test_a_misspelled_pattern_is_a_pattern_error_with_a_suggestion():
-    with pytest.raises(PatternError, match="did you mean 'gpt2'"):
-        items(iter(["a"]), pattern="gtp2")
-
-
 @pytest.mark.parametrize("pattern", ["x*", "a?", "(?:ab)*", "|a", ""])
 def test_a_pattern_that_can_match_the_empty_string_is_refused(pattern):
     with pytest.raises(PatternError, match="empty"):
         items(iter(["a"]), pattern=pattern)
-
-
-def test_a_pattern_of_another_type_is_a_type_error():
-    with pytest.raises(TypeError):
-        items(iter(["a"]), pattern=5)
-
-
-def test_ascii_counting_names_the_file_and_offset_of_another_byte(tmp_path):
-    file = tmp_path / "a.txt"
-    file.write_bytes(b"fine\nsti\xc3\xa9l")
-    with pytest.raises(CorpusError) as caught:
-        items(file, recipe="ck-ascii")
-    assert str(file) in str(caught.value)
-    assert "0xC3" in str(caught.value)
-    assert caught.value.path == str(file)
-    assert caught.value.offset == 8
-    with pytest.raises(CorpusError, match="0x00"):
-        items(iter([b"a\x00"]), recipe="ck-ascii")
 
 
 def test_progress_reports_all_bytes_read(tmp_path):

@@ -1,4 +1,4 @@
-"""Damaged checkpoints, counts and compiled vocabularies give typed errors, or are ignored."""
+"""Damaged checkpoints give typed errors; test_checkpoint.py damages their logs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 import byteweld
-from byteweld import counts_files
-from byteweld.errors import ByteweldError, FormatError
+from byteweld.errors import ByteweldError
 from byteweld.training.checkpoint import Checkpoint
 
 pytest.importorskip("pyarrow", reason="no pyarrow; saved counts are Parquet")
@@ -48,9 +47,6 @@ def checkpoint(tmp_path: Path, corpus: Path) -> Path:
     opened.append(MERGES)
     opened.close()
     return tmp_path / "checkpoint"
-
-
-# ---------------------------------------------------------------------- checkpoints
 
 
 def test_damaged_facts_of_a_checkpoint_are_refused(checkpoint, corpus):
@@ -104,34 +100,3 @@ def test_a_log_with_wrong_merges_and_right_checksums_is_no_crash(checkpoint, cor
         byteweld.train(corpus, vocab_size=260, recipe=RECIPE, checkpoint=checkpoint)
     except (ByteweldError, ValueError) as error:
         assert str(error)
-
-
-# ---------------------------------------------------------------------- counts
-
-
-@pytest.mark.parametrize("is_empty", [True, False])
-def test_a_damaged_part_of_counts_is_refused(tmp_path, is_empty):
-    byteweld.count(documents=[CORPUS], recipe="plain").save(tmp_path / "counts")
-    sizes = sorted((path.stat().st_size, path) for path in (tmp_path / "counts").glob("*.parquet"))
-    file = sizes[0 if is_empty else -1][1]
-    part = int(file.stem.removeprefix("part-"))
-    sums = counts_files.open_folder(tmp_path / "counts").parts[part].sums
-    for bad in damaged(file.read_bytes(), 7):
-        file.write_bytes(bad)
-        try:  # as runs are read, without a SHA-256
-            counts_files.read_part(file, part, sums, None)
-        except FormatError as error:
-            assert str(file) in str(error)
-
-
-@pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" * 3, b"PAR1\xff\xff\xff\x7fPAR1"])
-def test_a_folder_of_counts_with_a_damaged_part_is_refused(tmp_path, content):
-    byteweld.count(documents=[CORPUS], recipe="plain").save(tmp_path / "counts")
-    (tmp_path / "counts" / "part-07.parquet").write_bytes(content)
-    with pytest.raises(FormatError, match=r"part-07\.parquet"):
-        byteweld.Counts.load(tmp_path / "counts")
-    with pytest.raises(FormatError, match=r"part-07\.parquet"):
-        byteweld.train(tmp_path / "counts", vocab_size=260, recipe="plain")
-
-
-# ---------------------------------------------------------------------- compiled vocabularies
