@@ -240,20 +240,6 @@ def test_progress_is_reported_in_bytes(tok, files):
     assert reported[-1] == sum(len(d) for _, documents in files for d in documents)
 
 
-def test_json_figures_equal_those_of_the_value(tok, files):
-    found = evaluate_files(tok, files)
-    report = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert report["total"]["tokens"] == found.total.tokens
-    assert report["total"]["tokens_per_word"] == found.total.words.fertility
-    assert [row["name"] for row in report["files"]] == [name for name, _ in files]
-    assert report["vocabulary"]["unused"] == found.unused
-    assert report["vocabulary"]["renyi_efficiency"] == found.efficiency()
-    assert report["round_trip"] == {
-        "documents": found.total.documents, "changed": 0, "first_changed": []
-    }  # fmt: skip
-    assert list(report["scripts"]) == list(found.scripts)
-
-
 # ---------------------------------------------------------------------------- probes
 
 
@@ -273,12 +259,6 @@ def test_numbers_and_indents_are_cut_as_encode_cuts_them(tok):
     whole = b"".join(four.tokens)
     assert whole.strip(b"):return") == b"\n    "
     assert re.fullmatch(rb"(\):|:|)\n    r?e?t?u?r?n?", whole)
-
-
-def test_without_merges_an_indent_is_cut_into_bytes():
-    tok = byteweld.Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, [])
-    two = next(cut for cut in probe(tok).indents if cut.name == "2 tabs")
-    assert two.tokens == (b"\n", b"\t", b"\t")
 
 
 def test_languages_cost_what_their_sentences_cost(tok):
@@ -304,27 +284,6 @@ def test_a_language_that_cannot_be_encoded_is_skipped():
     assert names == [name for name, text in SENTENCES.items() if text.isascii()]
     assert "English" in names and "Greek" not in names
     str(evaluate_files(ascii_only, [("a", [b"low"])]))
-
-
-def test_the_text_has_every_section_and_aligned_columns(tok, files):
-    lines = str(evaluate_files(tok, files)).splitlines()
-    for title in (
-        "by file",
-        "words by script",
-        f"the same sentence in {len(SENTENCES)} languages",
-        "digits",
-        "indentation, with the newline before it",
-        "rarest tokens",
-        "unused tokens",
-    ):
-        assert title in lines
-    table = lines[lines.index("by file") + 1 : lines.index("words by script") - 1]
-    assert len(table) == len(files) + 2
-    edges = {line.rindex(name) for line, name in zip(table[1:-1], dict(files), strict=True)}
-    assert edges == {table[0].index("file")}
-    colored = "\n".join(evaluate_files(tok, files).lines(color=True))
-    assert re.sub("\x1b\\[[0-9;]*m", "", colored).splitlines() == lines
-    assert "\x1b[1mby file\x1b[0m" in colored
 
 
 def test_languages_are_grouped_by_their_tokens_compared_with_english():

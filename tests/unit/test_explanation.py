@@ -136,11 +136,6 @@ def test_a_single_byte_does_not_count_as_found_whole():
     assert (pretoken.ids, pretoken.looked_up) == ((97,), None)
 
 
-def test_an_empty_text_has_no_pretokens():
-    explanation = explain(Tok(ABC), "")
-    assert (explanation.ids, str(explanation)) == ([], "ids:")
-
-
 def test_bytes_that_are_not_utf8_are_explained():
     explanation = explain(Tok(ABC), b"\xff\x1b")
     assert "pre-token 1: ⟨ff⟩⟨U+001B⟩  (byte 0)" in str(explanation)
@@ -171,17 +166,6 @@ def test_an_explanation_as_json_lists_each_token_once():
         "roots": [0, 3],
     }
     assert (pretoken["greedy_ids"], pretoken["greedy_differs_at"]) == ([257, 99], 0)
-
-
-def test_every_id_of_an_explanation_has_a_token():
-    value = explain(Tok(ABC), "abcab").to_dict()
-    named = {int(token_id) for token_id in value["tokens"]}
-    for pretoken in value["pretokens"]:
-        for step in pretoken["steps"]:
-            assert set(step["parts"]) <= named
-            assert {row["new"] for row in step["pairs"]} <= named
-        assert {node[0] for node in pretoken["tree"]["nodes"]} <= named
-        assert set(pretoken["greedy_ids"]) <= named
 
 
 def test_a_long_table_is_truncated_and_says_so():
@@ -440,19 +424,6 @@ def test_documents_are_never_paths(tmp_path):
     explained = explain_training(documents=[path, "b\nc" * 5000], vocab_size=257)
     assert explained.vocab == explain_training([path, "b\nc" * 5000], 257).vocab
     assert any(bytes(row.parts).decode() == path[:40] for row in explained.corpus)
-
-
-@given(st.lists(st.text("ab c", max_size=10), max_size=5), st.sampled_from(sorted(RECIPES)))
-def test_the_explained_training_is_the_training(texts, name):
-    size = RECIPES[name].minimum_size + 6
-    result = train([text.encode() for text in texts], size, RECIPES[name])
-    training = explain_training(texts, size, name)
-    assert training.vocab == result.vocab
-    assert training.merges == result.merges
-    for step in training.steps:
-        winner = step.rows[0]
-        assert (winner.left, winner.right, winner.count) == (*step.merge[:2], step.merge.pair_count)
-    assert str(training)
 
 
 def whole_table(corpus: dict[bytes, int], merges: list[tuple[int, int, int]]) -> Counter:

@@ -13,7 +13,6 @@ from byteweld.render import (
     Span,
     color_number,
     columns,
-    namer,
     spans,
     tile,
     to_ansi,
@@ -121,10 +120,6 @@ def test_every_color_code_is_closed_and_removing_them_leaves_the_text():
     assert SGR.sub("", shown) == "·the<|endoftext|>a⏎\nb"
 
 
-def test_no_tokens_give_an_empty_string():
-    assert to_ansi([], color=True) == to_ansi([], color=False) == ""
-
-
 def test_columns_are_aligned_by_terminal_width():
     rows = [["漢字", "1"], ["a", "22"], ["\x1b[1mbold\x1b[0m", "333"]]
     assert list(columns(rows, right=[1])) == [
@@ -135,12 +130,6 @@ def test_columns_are_aligned_by_terminal_width():
     assert list(columns([["a", ""], ["bb", "c"]])) == ["a", "bb  c"]
     assert list(columns([])) == []
     assert (width("🙂"), width("ก\u0e34"), width("")) == (2, 1, 0)
-
-
-def test_a_named_token_is_colored_or_plain():
-    assert namer(VOCAB.tokens, color=False)(256) == "·the"
-    colored = namer(VOCAB.tokens, color=True)(256)
-    assert SGR.sub("", colored) == "·the" and colored != "·the"
 
 
 def test_names_keep_spaces_and_show_invisible_characters():
