@@ -66,17 +66,6 @@ def test_two_tokenizers_that_differ_are_compared_in_full(program, saved, smaller
     assert result.text == expected.replace("SHA_B", smaller.vocab.fingerprint[:8])
 
 
-def test_the_same_tokenizer_in_two_formats_is_identical(run, saved, tiny, corpus, tmp_path):
-    tiny.save(tmp_path / "pair", format="gpt2")
-    result = run("compare", "tokenizer.json", "pair", "texts", "--pattern", "gpt2",
-                 "--special", "<|endoftext|>=256")  # fmt: skip
-    assert result.code == 0, result.err
-    assert result.text.startswith(
-        "identical ids on 2 documents, 17 tokens, 34 bytes: 2.00 bytes per token\n"
-    )
-    assert "differ" not in result.text.replace("differing", "")
-
-
 def test_the_json_report_and_the_exit_code(run, saved, smaller, corpus):
     result = run("compare", "tokenizer.json", "smaller.json", "texts", "--json")
     report = json.loads(result.out)
@@ -103,14 +92,6 @@ def test_the_answer_names_the_one_that_needs_fewer_tokens(run, saved, smaller, c
     expected = "tokenizer.json needs 22.7% fewer tokens than smaller.json: 2.00 against 1.55 "
     assert answer("tokenizer.json", "smaller.json") == f"{expected}bytes per token"
     assert answer("smaller.json", "tokenizer.json") == f"{expected}bytes per token"
-
-
-def test_equal_costs_with_other_ids_are_no_win(corpus):
-    other = byteweld.Tokenizer(byteweld.Vocabulary({i: bytes([i ^ 1]) for i in range(256)}))
-    same = byteweld.Tokenizer(byteweld.Vocabulary({i: bytes([i]) for i in range(256)}))
-    found = byteweld.compare(other, same, "texts")
-    assert (found.winner, found.is_identical) == (None, False)
-    assert str(found).startswith("both need 34 tokens: 1.00 bytes per token\n")
 
 
 def test_tokenizers_of_one_name_are_told_apart_by_their_letters(saved, smaller, tiny, corpus):
@@ -217,21 +198,6 @@ def test_colors_are_for_terminals_only(run, saved, smaller, corpus, monkeypatch)
     monkeypatch.setenv("NO_COLOR", "1")
     assert run(*line).text == plain
     assert "\x1b" not in run(*line, "--json").text
-
-
-def test_skipped_documents_are_reported(run, saved, tmp_path):
-    (tmp_path / "a.jsonl").write_text('broken\n{"text": "low"}\n')
-    result = run("compare", "tokenizer.json", "tokenizer.json", "a.jsonl", "--on-error", "skip")
-    assert (result.code, result.err) == (0, "skipped 1 document\n")
-
-
-def test_the_speed_is_reported_for_long_enough_runs(saved, tiny, corpus):
-    found = byteweld.compare(tiny, tiny, "texts")
-    slow = {**vars(found), "seconds": (0.5, 0.04)}
-    large = found.files[0]._replace(bytes=2_000_000)
-    shown = str(type(found)(**{**slow, "files": (large,)}))
-    assert re.findall(r"bytes/token  (.*)", shown) == ["4.0 MB/s"]
-    assert "/s" not in str(type(found)(**slow))
 
 
 # ---------------------------------------------------------------------- in tasks

@@ -115,16 +115,6 @@ def test_the_proof_says_what_was_checked(program, saved, tmp_path):
     assert "--corpus" not in more.err
 
 
-def test_nothing_is_overwritten_without_force(run, saved, tmp_path):
-    (tmp_path / "other.json").write_bytes(b"precious")
-    assert run("convert", "tokenizer.json", "other.json") == (
-        2, b"", "byteweld: other.json exists; pass --force to replace it\n"
-    )  # fmt: skip
-    assert (tmp_path / "other.json").read_bytes() == b"precious"
-    assert run("convert", "tokenizer.json", "other.json", "--force").code == 0
-    assert (tmp_path / "other.json").read_bytes() == saved.read_bytes()
-
-
 def test_what_a_format_cannot_hold_is_refused_by_name(run, recipe_file, tmp_path):
     recipe_file("modern")
     result = run("convert", "in.json", "model.bpe1")
@@ -212,14 +202,6 @@ def test_the_proof_compares_ids_and_shows_the_first_that_differ():
     assert isinstance(_probe.prove(by_rank, by_rank, [b"abc"]), _probe.Proof)
 
 
-def test_the_hard_texts_are_hard():
-    joined = b"".join(_probe.HARD_STRINGS)
-    assert set(joined) == set(range(256))
-    assert b"" in _probe.HARD_STRINGS
-    with pytest.raises(UnicodeDecodeError):
-        joined.decode()
-
-
 def test_the_current_folder_can_be_the_target(run, saved, tmp_path):
     result = run("convert", "tokenizer.json", ".", "--format", "gpt2")
     assert result.code == 0, result.err
@@ -275,13 +257,3 @@ def test_a_config_beside_the_target_is_merged_into(run, tiny, tmp_path):
     assert refused.err == "byteweld: tokenizer_config.json exists; pass --force to replace it\n"
     assert run("convert", "in.json", "tokenizer.json", "--force").code == 0
     assert json.loads(config.read_bytes()) == expected
-
-
-def test_files_of_the_corpus_with_other_extensions_are_reported(run, saved, tmp_path):
-    (tmp_path / "corpus").mkdir()
-    for name in ("a.txt", "b.pdf"):
-        (tmp_path / "corpus" / name).write_bytes(b"low")
-    result = run("convert", "tokenizer.json", "copy.json", "--corpus", "corpus")
-    assert result.err.startswith(
-        "skipped 1 file with other extensions: .pdf (1); use --ext to choose\n"
-    )

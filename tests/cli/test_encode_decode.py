@@ -29,12 +29,6 @@ def test_a_round_trip_strips_nothing(run, saved, tiny, text):
     assert run("decode", stdin=encoded.out) == (0, text, "")
 
 
-def test_the_real_program_strips_nothing(program, saved, tiny):
-    encoded = program("encode", "-", stdin=b" low\n\n")
-    assert encoded.out == b" ".join(b"%d" % i for i in tiny.encode(" low\n\n")) + b"\n"
-    assert program("decode", "-", stdin=encoded.out) == (0, b" low\n\n", "")
-
-
 def test_text_can_be_a_file_or_an_argument(run, saved, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"lowest")
     assert run("encode", "a.txt").out == run("encode", "--text", "lowest").out == b"258 261\n"
@@ -75,17 +69,6 @@ def test_json_is_one_list_per_document(run, saved):
     assert [json.loads(line) for line in result.text.splitlines()] == [[258, 10], [258, 269, 10]]
     assert run("encode", "--json", "--text", "").out == b"[]\n"
     assert run("decode", stdin=result.out).out == b"low\nlower\n"
-
-
-def test_a_special_token_in_the_text_is_refused_with_the_alternatives(run, saved):
-    result = run("encode", "--text", "low<|endoftext|>")
-    assert result == (
-        2,
-        b"",
-        "byteweld: text contains the special token '<|endoftext|>'; "
-        "pass --special-text special to encode it as one id, "
-        "or --special-text text to encode it as plain text\n",
-    )
 
 
 @pytest.mark.parametrize(
@@ -181,10 +164,6 @@ def test_ids_may_be_written_in_many_ways(run, saved, ids):
     assert run("decode", stdin=ids.encode()) == (0, b"lowest", "")
 
 
-def test_an_empty_list_of_ids_decodes_to_nothing(run, saved):
-    assert run("decode", stdin=b"\n[]\n") == (0, b"", "")
-
-
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
@@ -198,12 +177,6 @@ def test_an_empty_list_of_ids_decodes_to_nothing(run, saved):
 )
 def test_a_wrong_id_is_reported_with_its_offset(run, saved, ids, message):
     assert run("decode", "--ids", ids) == (2, b"", f"byteweld: {message}\n")
-
-
-def test_the_offset_of_a_wrong_id_is_that_in_the_file(run, saved, tmp_path):
-    (tmp_path / "ids.txt").write_bytes(b"258\n\xff")
-    result = run("decode", "ids.txt")
-    assert result == (2, b"", "byteweld: ids.txt: byte 4: expected an id, found '\\\\xff'\n")
 
 
 # ---------------------------------------------------------------------------- loading

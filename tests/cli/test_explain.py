@@ -6,8 +6,6 @@ import gzip
 import itertools
 import json
 import re
-import subprocess
-import sys
 import tarfile
 from collections import Counter
 
@@ -53,12 +51,6 @@ def test_a_training_is_shown_step_by_step(program):
     assert result == (0, TRAINING.encode(), "")
 
 
-def test_by_default_a_training_shows_eight_merges_of_the_plain_recipe(run):
-    report = json.loads(run("explain", "--train", "the eaters eat", "he eats", "--json").out)
-    assert (report["recipe"], len(report["merges"])) == ("plain", 8)
-    assert report["total_pretokens"] == 2
-
-
 def test_a_training_can_read_a_file_and_says_so(run, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"ab ab ab")
     result = run("explain", "--train", "a.txt", "--json")
@@ -88,14 +80,6 @@ def test_a_training_can_have_its_own_pattern_and_special_tokens(run):
     assert [len(row["parts"]) for row in report["corpus"]] == [2, 3]
     assert json.loads(run(*line).out)["special_tokens"] == {}
     assert run(*line, "--recipe", "modern", "--pattern", "none").code == 0
-
-
-def test_a_training_needs_no_package_for_its_pattern():
-    line = ["explain", "--train", "low low low low low lower lower"]
-    line += ["--recipe", "from-scratch", "--vocab-size", "257"]
-    code = f"import sys; sys.modules['regex'] = None\nfrom byteweld.cli import main; main({line})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (0, TRAINING.encode(), b"")
 
 
 @pytest.fixture
@@ -136,18 +120,6 @@ def test_a_training_on_a_folder_shows_the_pairs_of_the_whole_corpus(run, books):
     assert run(*line, "books/*", "--ext", ".txt,.jsonl", "--threads", "2").code == 0
     assert run("count", "books", "--recipe", "from-scratch", "--out", "counts").code == 0
     assert run(*line, "counts").out == result.out
-
-
-def test_a_training_reads_files_as_train_does(run, books):
-    line = ("explain", "--train", "--recipe", "from-scratch", "--vocab-size", "256", "--json")
-    only = json.loads(run(*line, "books", "--ext", ".jsonl", "--field", "text").out)
-    assert [row["count"] for row in only["corpus"]] == [30_000, 30_000]
-    (books / "e.txt").write_bytes(b"one<|x|>two<|x|>one")
-    split = json.loads(run(*line, "books/e.txt", "--separator", "<|x|>").out)
-    assert [row["count"] for row in split["corpus"]] == [2, 1]
-    result = run(*line, "books", "--field", "txt")
-    assert result.code == 2
-    assert "b.jsonl" in result.err
 
 
 def test_a_training_without_a_pattern_takes_a_folder_too(run, books):
@@ -193,22 +165,6 @@ def test_a_training_that_may_exceed_its_memory_is_refused(run, books):
     result = run(*line)
     assert (result.code, result.out) == (2, b"")
     assert "the budget is 500MB" in result.err
-
-
-def test_special_tokens_follow_the_rule_of_encode(run, saved, tiny):
-    line = ("explain", "low<|endoftext|>")
-    assert run(*line) == (
-        2,
-        b"",
-        "byteweld: text contains the special token '<|endoftext|>'; "
-        "pass --special-text special to encode it as one id, "
-        "or --special-text text to encode it as plain text\n",
-    )
-    for flags in (("--special-text", "special"), ("--special-text", "text")):
-        encoded = run("encode", "--json", "--text", line[1], *flags).out
-        ids = json.loads(run(*line, "--json", *flags).out)["ids"]
-        assert ids == json.loads(encoded)
-        assert (tiny.vocab.special_tokens["<|endoftext|>"] in ids) == (flags[-1] != "text")
 
 
 def test_encoding_is_shown_step_by_step_with_the_greedy_comparison(run, tmp_path):
@@ -336,13 +292,6 @@ def test_the_page_shows_every_step(run, saved, tmp_path):
     assert run(*line).err == "byteweld: train.html exists; pass --force to replace it\n"
     both = run(*line, "--force", "--json")
     assert json.loads(both.out)["recipe"] == "plain"
-
-
-def test_a_page_that_cannot_be_written_is_reported_before_the_work(run, saved):
-    assert run("explain", "low", "--html", "tokenizer.json/x.html").err == (
-        "byteweld: tokenizer.json/x.html cannot be written: "
-        f"{saved} is not a folder; choose another path\n"
-    )
 
 
 def test_color_changes_nothing_but_color(run, saved, monkeypatch):

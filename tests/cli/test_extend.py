@@ -152,25 +152,6 @@ def test_long_lists_of_problems_are_cut(run, saved, tmp_path):
     assert "  ... and 20 more\n" in said
 
 
-def test_hostile_words_stay_text(run, saved, tmp_path):
-    (tmp_path / "terms.txt").write_bytes("a\x1b[31mb\n\u202eabc\n\x00\nnewer\n".encode())
-    result = extend(run, "--words", "terms.txt")
-    assert result.code == 0
-    assert not {"\x1b", "\u202e", "\x00"} & set(result.err)
-
-
-def test_files_are_replaced_only_by_force(run, saved, corpus, tmp_path):
-    assert extend(run, "b.txt", "--add", "2").code == 0
-    before = (tmp_path / "longer.json").read_bytes()
-    again = extend(run, "b.txt", "--add", "3")
-    assert (again.code, again.err) == (
-        2, "byteweld: longer.json exists; pass --force to replace it\n",
-    )  # fmt: skip
-    assert (tmp_path / "longer.json").read_bytes() == before
-    assert extend(run, "b.txt", "--add", "3", "--force").code == 0
-    assert len(byteweld.load("longer.json")) == 275
-
-
 def test_a_rank_file_is_extended_as_it_is_loaded(run, tiny, corpus, tmp_path):
     tiny.save(tmp_path / "ranks.tiktoken")
     (tmp_path / "ranks.tiktoken.byteweld.json").unlink(missing_ok=True)
@@ -220,10 +201,3 @@ def test_a_tokenizer_that_cannot_be_extended_is_refused(run, saved, tmp_path):
     assert extend(run, "--word", "newer").err == (
         "byteweld: this tokenizer cannot be extended: training does not support its ignore_merges\n"
     )
-
-
-def test_progress_can_be_json_lines(run, saved, corpus):
-    result = extend(run, "b.txt", "--add", "3", "--progress", "json")
-    lines = [json.loads(line) for line in result.err.splitlines()]
-    assert {line["stage"] for line in lines if "stage" in line} >= {"merge"}
-    assert lines[-1] == {"message": "wrote longer.json: 275 tokens"}

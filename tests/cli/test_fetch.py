@@ -96,17 +96,6 @@ def test_a_vocabulary_is_fetched_once_and_then_loaded(run, table, web, data, tmp
     assert len(web.seen) == 2
 
 
-def test_a_damaged_file_needs_force(run, table, tmp_path, data):
-    path = tmp_path / "home" / "vocabularies" / "tiny.json"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(b"x")
-    result = run("fetch", "tiny")
-    assert (result.code, result.out) == (2, b"")
-    assert result.err.endswith("); pass --force to replace it\n")
-    assert run("fetch", "tiny", "--force").code == 0
-    assert path.read_bytes() == data
-
-
 def test_every_name_is_checked_before_the_first_download(run, table, web):
     result = run("fetch", "tiny", "tinny")
     assert result.code == 2 and web.seen == []
@@ -163,13 +152,3 @@ def test_an_interrupt_leaves_nothing_and_says_so(table, web, data, tmp_path):
     assert (child.returncode, out) == (130, "")
     assert err == f"fetching {web.url}/tiny.json\ninterrupted\n"
     assert not (tmp_path / "home").exists()
-
-
-def test_text_from_the_server_is_safe_on_a_terminal(run, table, web):
-    def hostile(handler):
-        handler.wfile.write(b"HTTP/1.1 418 \x1b[31mred\x9b\r\nContent-Length: 0\r\n\r\n")
-
-    web.answers["/tiny.json"] = hostile
-    result = run("fetch", "tiny")
-    assert result.code == 2 and "418" in result.err
-    assert "\x1b" not in result.err and "\x9b" not in result.err

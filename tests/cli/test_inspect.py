@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
-import re
 import struct
 from collections import Counter
 
@@ -156,14 +155,6 @@ def test_the_byte_map_of_a_ck_export_is_shown(run, ck_corpus, tmp_path):
         text = run("inspect", "export").text
         assert f"\n  format       ck\n  byte map     {byte_map}\n" in text
         assert json.loads(run("inspect", "export", "--json").out)["byte_map"] == byte_map
-
-
-def test_an_ascii_export_has_no_byte_map(run, tmp_path):
-    (tmp_path / "a.txt").write_bytes(b"ab ab ab\n")
-    line = ("train", "a.txt", "--recipe", "ck-ascii", "--vocab-size", "104")
-    assert run(*line, "--binary-out", "export").code == 0
-    assert "byte map" not in run("inspect", "export").text
-    assert json.loads(run("inspect", "export", "--json").out)["byte_map"] is None
 
 
 def test_tokens_that_ck_cannot_reach_are_shown_with_the_reason(run, tmp_path):
@@ -368,13 +359,6 @@ def test_the_bytes_of_a_folder_are_those_of_its_documents(run, tmp_path):
     assert text.startswith("texts/b.jsonl: 0 bytes")
 
 
-def test_separators_are_not_among_the_bytes(run, tmp_path):
-    (tmp_path / "a.txt").write_bytes(b"a|b|c")
-    for source in (["a.txt"], ["-"]):
-        line = ["inspect", "--bytes", *source, "--separator", "|", "--json"]
-        assert json.loads(run(*line, stdin=b"a|b|c").out)["bytes"] == 3
-
-
 def test_a_corpus_of_bytes_that_is_missing_or_damaged_is_an_error(run, tmp_path):
     assert run("inspect", "--bytes", "none.txt").err == (
         "byteweld: none.txt: no such file or folder\n"
@@ -524,15 +508,6 @@ def test_several_sources_are_one_corpus_in_the_json_report(run, saved, texts, ti
     assert report["indentation"]["1 tab"] == ["0a", "09"]
 
 
-def test_reading_options_apply_to_the_corpus(run, saved, tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"t": "low"}\nbroken\n{"t": "lower"}\n')
-    line = ("inspect", "tokenizer.json", "--corpus", "a.jsonl", "--field", "t", "--json")
-    assert run(*line).code == 2
-    result = run(*line, "--on-error", "skip")
-    assert result.err == "skipped 1 document\n"
-    assert json.loads(result.out)["total"]["documents"] == 2
-
-
 def test_options_of_a_corpus_need_a_corpus(run, saved):
     for flags in (("--special-text", "text"), ("--threads", "1")):
         said = "byteweld: --special-text and --threads need --corpus\n"
@@ -616,19 +591,6 @@ def test_tokens_that_are_markup_stay_text_in_the_page(run, tmp_path):
     page = (tmp_path / "page.html").read_text()
     assert "<script" not in page and "<img" not in page and "<svg/" not in page
     assert "&lt;script&gt;" in page and "&lt;svg/onload=x&gt;" in page
-
-
-def test_colors_are_for_terminals_only(run, saved, texts, monkeypatch):
-    lines = [(), ("--merges",), ("--tree", "low"), ("--corpus", "texts")]
-    plain = [run("inspect", "tokenizer.json", *flags).text for flags in lines]
-    assert not any("\x1b" in text for text in plain)
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    colored = [run("inspect", "tokenizer.json", *flags).text for flags in lines]
-    for with_color, without in zip(colored, plain, strict=True):
-        assert "\x1b[38;5;16;48;5;" in with_color
-        assert re.sub("\x1b\\[[0-9;]*m", "", with_color) == without
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert [run("inspect", "tokenizer.json", *flags).text for flags in lines] == plain
 
 
 def test_a_page_of_merges_has_no_more_than_it_can_hold(run, saved, tmp_path, monkeypatch):

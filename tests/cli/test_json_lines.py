@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -37,21 +36,6 @@ def test_count(program, records):
         assert (result.code, result.text) == (0, "1  x\n1  y\n")
 
 
-def test_train(program, records):
-    line = ("--vocab-size", "260", "--min-frequency", "1", "--out")
-    assert program("train", "a.jsonl", *line, "named.json").code == 0
-    for number, result in enumerate(both(program, "train", "--force", *line, "any.json")):
-        assert result.code == 0, result.err
-        assert Path("any.json").read_bytes() == Path("named.json").read_bytes(), number
-
-
-def test_tokens(program, tiny, records):
-    tokens = len(tiny.encode("low low")) + len(tiny.encode("lower"))
-    for result in both(program, "tokens", "--tokenizer", "t.json", "--json"):
-        total = json.loads(result.out)["total"]
-        assert (total["tokens"], total["bytes"]) == (tokens, len("low lowlower"))
-
-
 def test_tokenize(program, tiny, records):
     expected = [[*tiny.encode(text), tiny.eot_token] for text in ("low low", "lower")]
     line = ("--tokenizer", "t.json", "--force", "--out", "data")
@@ -77,16 +61,6 @@ def test_bytes_are_those_of_the_text(program, records):
         for source in (["a.jsonl"], ["a.json", "--json-lines"], ["-", "--json-lines"])
     ]
     assert found[0]["bytes"] == found[1]["bytes"] == found[2]["bytes"] == len("low lowlower")
-
-
-def test_malformed_records_follow_on_error(program, records):
-    bad = RECORDS + b"oops\n"
-    result = program("count", "-", "--json-lines", stdin=bad)
-    assert result.code == 2
-    assert "/dev/stdin:3: byte 64: " in result.err
-    result = program("count", "-", "--json-lines", "--on-error", "skip", stdin=bad)
-    assert (result.code, result.text) == (0, PRETOKENS)
-    assert "skipped 1 document" in result.err
 
 
 @pytest.mark.parametrize("other", [("--lines",), ("--separator", "x")])

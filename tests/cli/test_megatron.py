@@ -133,14 +133,6 @@ def test_the_files_are_links_and_the_same_command_does_nothing(run, tok, corpus)
     ]
 
 
-def test_links_are_made_again(run, tok, corpus):
-    assert run(*BASE, *MODEL).code == 0
-    ids = documents("data/books_text_document")
-    Path("data/books_text_document.idx").unlink()
-    assert run(*BASE, *MODEL).code == 0
-    assert documents("data/books_text_document") == ids
-
-
 def test_symbolic_links_where_there_are_no_hard_ones(run, tok, corpus, monkeypatch):
     def refuse(*arguments):
         raise PermissionError("no hard links")
@@ -161,14 +153,6 @@ def test_files_of_others_are_not_replaced(run, tok, corpus):
     assert not Path("data/books_text_document").exists()
     assert run(*BASE, *MODEL, "--force").code == 0
     assert documents("data/books_text_document") == expected(tok, TEXTS, eod=False)
-
-
-def test_changed_options_are_refused(run, tok, corpus):
-    assert run(*BASE, *MODEL).code == 0
-    ids = documents("data/books_text_document")
-    result = run(*BASE, *MODEL, "--append-eod")
-    assert result.code == 2
-    assert documents("data/books_text_document") == ids
 
 
 @pytest.mark.parametrize("name", ["c.json", "c.txt", "c"])

@@ -70,29 +70,10 @@ def test_the_python_example_works(run, tmp_path):
         assert run(line[0], *shlex.split(line[1])).code == 0
 
 
-def test_a_folder_that_the_user_named_is_not_overwritten_without_force(run, tmp_path):
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "tokenizer.json").write_bytes(b"precious")
-    line = ("quickstart", "--vocab-size", "300", "--out", "mine")
-    assert run(*line) == (
-        2, b"", "byteweld: mine/tokenizer.json exists; pass --force to replace it\n"
-    )  # fmt: skip
-    assert (tmp_path / "mine" / "tokenizer.json").read_bytes() == b"precious"
-    assert run(*line, "--force").code == 0
-    assert len(byteweld.load("mine/tokenizer.json")) == 300
-
-
 def test_a_size_that_is_too_small_is_reported_first(run):
     result = run("quickstart", "--vocab-size", "256")
     assert result.out == b""
     assert result.err.startswith("byteweld: --vocab-size is 256; it must be at least 257: ")
-
-
-def test_no_color_is_respected(run, monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    assert b"\x1b[1mcorpus" in run("quickstart", "--vocab-size", "300").out
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert b"\x1b" not in run("quickstart", "--vocab-size", "300").out
 
 
 def test_sources_are_those_of_the_standard_library(tmp_path):

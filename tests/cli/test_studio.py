@@ -16,7 +16,6 @@ from types import MappingProxyType
 
 import pytest
 
-import byteweld
 from tests.helpers.events import wait_until
 
 
@@ -96,17 +95,6 @@ def test_without_an_argument_the_quickstart_tokenizer_is_trained(tmp_path: Path)
     assert (opened["name"], opened["tokens"], opened["has_training"]) == ("quickstart", 8192, True)
     assert err.startswith("training the quickstart tokenizer on Python's standard library\n")
     assert list(tmp_path.iterdir()) == []  # it is kept in memory
-
-
-def test_an_existing_quickstart_file_is_opened(tiny: byteweld.Tokenizer, tmp_path: Path):
-    (tmp_path / "out" / "quickstart").mkdir(parents=True)
-    tiny.save(tmp_path / "out" / "quickstart" / "tokenizer.json")
-    process, port, token = start(folder=tmp_path)
-    try:
-        (opened,) = ask(port, token, "start")["tokenizers"]
-    finally:
-        end(process)
-    assert (opened["name"], opened["tokens"]) == ("quickstart", len(tiny))
 
 
 def test_wrong_use_is_one_line_on_stderr(run, tmp_path: Path):

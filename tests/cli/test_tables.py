@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 
 import pyarrow as pa
@@ -50,21 +49,6 @@ def plain(tmp_path):
     return str(path)
 
 
-def test_train_and_count(run, tables, plain):
-    source, files = tables
-    options = ("--field", "body", "--vocab-size", "270", "--out")
-    assert run("train", plain, *options, "plain.json").code == 0
-    trained = run("train", source, *options, "tables.json", "--checkpoint", "point")
-    assert trained.code == 0, trained.err
-    assert f"in {files} file" in trained.err
-    with open("plain.json", "rb") as first, open("tables.json", "rb") as second:  # noqa: PTH123
-        assert first.read() == second.read()
-    counted = run("count", source, "--field", "body", "--out", "counts")
-    assert counted.code == 0, counted.err
-    again = run("train", "counts", *options[2:], "again.json")
-    assert again.code == 0, again.err
-
-
 def test_verbs_that_encode(run, tables, plain):
     source, _ = tables
     field = ("--field", "body")
@@ -78,21 +62,6 @@ def test_verbs_that_encode(run, tables, plain):
     counted = run("inspect", "--bytes", source, *field, "--json")
     assert counted.code == 0, counted.err
     assert json.loads(counted.text)["bytes"] == sum(len(text.encode()) for text in TEXTS)
-
-
-def test_prove(run, tables, plain):
-    pytest.importorskip("tokenizers")
-    source, files = tables
-    field = ("--field", "body")
-    assert run("train", plain, *field, "--vocab-size", "270", "--out", "t.json").code == 0
-    proved = run("prove", "t.json", source, *field, "--peer", "tokenizers", "--out", "r.json")
-    assert proved.code == 0, proved.err
-    with open("r.json", "rb") as file:  # noqa: PTH123
-        corpus = json.load(file)["corpus"]
-    assert len(corpus) == files
-    if not source.startswith("memory://"):
-        with open(corpus[0]["path"], "rb") as file:  # noqa: PTH123
-            assert hashlib.sha256(file.read()).hexdigest() == corpus[0]["sha256"]
 
 
 def test_errors_name_the_file_and_the_row(run, tmp_path):

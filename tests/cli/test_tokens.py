@@ -7,8 +7,6 @@ import re
 
 import pytest
 
-from byteweld.cli import tokens
-
 
 @pytest.fixture
 def corpus(tmp_path):
@@ -47,10 +45,6 @@ def test_one_file_needs_no_total(run, saved, corpus):
     )
 
 
-def test_an_empty_document_has_no_rate(run, saved):
-    assert run("tokens", "-").text.splitlines()[1] == "     0      0            -  -"
-
-
 def test_the_json_report(run, saved, corpus):
     result = run("tokens", "texts", "--json")
     assert json.loads(result.out) == {
@@ -71,30 +65,6 @@ def test_text_comes_from_files_standard_input_or_an_argument(run, saved, tmp_pat
     assert run("tokens", "a.txt", "--text", "b").err == (
         "byteweld: tokens takes SOURCE or --text, not both\n"
     )
-
-
-def test_files_with_other_extensions_are_reported(run, saved, corpus):
-    for name in ("a.pdf", "b.pdf", "c.png", "Makefile"):
-        (corpus / name).write_bytes(b"x")
-    result = run("tokens", "texts")
-    assert result.code == 0
-    assert result.err == (
-        "skipped 4 files with other extensions: .pdf (2), no extension (1), .png (1); "
-        "use --ext to choose\n"
-    )
-    assert run("tokens", "texts", "--ext", "*").err == ""
-
-
-def test_large_and_small_inputs_are_counted_the_same(run, saved, tmp_path, monkeypatch):
-    (tmp_path / "a.txt").write_bytes(b"low lower newest <|endoftext|>\n" * 50)
-    expected = run("tokens", "a.txt", "--lines")
-    monkeypatch.setattr(tokens, "_FEW_BYTES", 0)
-    assert run("tokens", "a.txt", "--lines") == expected
-
-
-def test_json_lines_are_counted_by_their_text(run, saved, tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"text": "low"}\n{"text": "lower"}\n')
-    assert json.loads(run("tokens", "a.jsonl", "--json").out)["total"] == row("total", 3, 8)
 
 
 def test_skipped_documents_are_reported(run, saved, tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 
@@ -21,12 +20,6 @@ def sha256(path):
 
 def names(folder):
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-
-
-def hashes(folder):
-    """The hashes of all files except the reports, which contain times."""
-    kept = (name for name in names(folder) if not name.endswith("training.json"))
-    return {name: sha256(folder / name) for name in kept}
 
 
 # ---------------------------------------------------------------------------- ck
@@ -71,15 +64,6 @@ def test_if_one_target_exists_nothing_is_written(run, ck_corpus, tmp_path, exist
     assert (tmp_path / existing).read_bytes() == b"precious"
 
 
-def test_force_replaces_all_targets(run, ck_corpus, tmp_path):
-    line = ("train", "corpus", "--recipe", "ck", "--binary-out", "export")
-    assert run(*line).code == 0
-    first = hashes(tmp_path)
-    (tmp_path / "export" / "vocab_merges.bin").write_bytes(b"damaged")
-    assert run(*line, "--force").code == 0
-    assert hashes(tmp_path) == first
-
-
 def test_the_recipe_or_ext_selects_the_files_of_a_folder(run, tmp_path):
     (tmp_path / "corpus").mkdir()
     for name in ("a.txt", "b.SVG", "c.jsonl", "d.py", "e.json"):
@@ -95,12 +79,6 @@ def test_the_recipe_or_ext_selects_the_files_of_a_folder(run, tmp_path):
         assert json.loads(result.out)["corpus"]["files"] == files
 
 
-def test_ck_has_its_own_default_size(run, tmp_path):
-    (tmp_path / "a.txt").write_text(" ".join(f"w{n} w{n}" for n in range(2000)))
-    assert run("train", "a.txt", "--recipe", "ck").code == 0
-    assert len(byteweld.load("tokenizer.json")) == 1024
-
-
 def test_ascii_only_with_ck_is_the_recipe_ck_ascii(run, tmp_path):
     (tmp_path / "a.txt").write_bytes(b"ab ab ab\n")
     line = ("train", "a.txt", "--recipe", "ck", "--vocab-size", "104", "--ascii-only")
@@ -110,12 +88,6 @@ def test_ascii_only_with_ck_is_the_recipe_ck_ascii(run, tmp_path):
     assert (vocab.alphabet, vocab.pattern, vocab.merge_ids[0].new) == ("ascii", None, 102)
     meta = json.loads((tmp_path / "export" / "tokenizer_meta.json").read_text())
     assert meta["mode"] == "ascii_bpe"
-
-
-def test_ascii_only_names_the_file_and_offset_of_another_byte(run, ck_corpus):
-    result = run("train", "corpus", "--recipe", "ck", "--ascii-only")
-    assert result.code == 2
-    assert result.err.startswith("byteweld: corpus/sub/b.md: byte 5: 0xC3 ")
 
 
 def test_ascii_only_changes_the_alphabet_of_another_recipe(run, tmp_path):
@@ -185,12 +157,6 @@ def test_train_encode_and_decode_work_as_in_bpetite(program, tmp_path):
     assert again == (2, b"", "byteweld: model.json exists; pass --force to replace it\n")
 
 
-def test_a_small_size_is_refused_in_bpetites_words(run, tmp_path):
-    (tmp_path / "corpus.txt").write_bytes(b"ab ab ab")
-    result = run("train", "corpus.txt", "--recipe", "bpetite", "--vocab-size", "255")
-    assert result == (2, b"", "byteweld: vocab_size must be >= 256, got 255\n")
-
-
 # ---------------------------------------------------------------------------- sources
 
 
@@ -217,43 +183,6 @@ def test_standard_input_is_split_into_documents_like_a_file(run, tmp_path, flags
     assert vocab.merges == merges
 
 
-def test_several_sources_add_up(run, tmp_path):
-    (tmp_path / "a.txt").write_bytes(b"ab ab")
-    (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"cd cd cd"))
-    line = ("train", "a.txt", "b.txt.gz", "-", "--vocab-size", "300", "--json")
-    result = run(*line, stdin=b"ab ef ef")
-    assert json.loads(result.out)["corpus"]["pretokens"] == 8
-    assert b" cd" in byteweld.load("tokenizer.json").vocab.ids
-
-
-def test_training_from_saved_counts_equals_training_from_the_files(run, tmp_path):
-    pytest.importorskip("pyarrow", reason="saved counts are Parquet files")
-    (tmp_path / "a.txt").write_bytes(b"low low lower lowest")
-    (tmp_path / "b.txt").write_bytes(b"lower lower low")
-    for name in "ab":
-        assert run("count", f"{name}.txt", "--out", f"counts-{name}").code == 0
-    common = ("--vocab-size", "262", "--out")
-    result = run("train", "counts-a", "counts-b", *common, "counted.json")
-    assert result.err.splitlines()[0] == (
-        "counted 7 pre-tokens, 5 distinct, in 2 tables of counts (TIME)"
-    )
-    assert run("train", "a.txt", "b.txt", *common, "direct.json").code == 0
-    assert (tmp_path / "counted.json").read_bytes() == (tmp_path / "direct.json").read_bytes()
-
-
-def test_counts_of_another_pattern_are_refused(run, tmp_path):
-    pytest.importorskip("pyarrow", reason="saved counts are Parquet files")
-    (tmp_path / "a.txt").write_bytes(b"low low")
-    assert run("count", "a.txt", "--out", "counts").code == 0
-    result = run("train", "counts", "--pattern", "gpt2", "--vocab-size", "260")
-    assert result == (
-        2,
-        b"",
-        "byteweld: the counts were made with pattern 'o200k', but the recipe has 'gpt2'; "
-        "train with the same pattern, or count again\n",
-    )
-
-
 def test_counts_split_at_other_special_tokens_are_refused(run, tmp_path):
     pytest.importorskip("pyarrow", reason="saved counts are Parquet files")
     (tmp_path / "a.txt").write_bytes(b"low<x>low")
@@ -262,26 +191,6 @@ def test_counts_split_at_other_special_tokens_are_refused(run, tmp_path):
     assert result.code == 2
     assert result.err.endswith("; count again with the same --special\n")
     assert run("train", "counts", "--special", "<x>", "--vocab-size", "260").code == 0
-
-
-def test_the_result_does_not_depend_on_threads_or_order(run, tmp_path):
-    for n in range(5):
-        (tmp_path / f"{n}.txt").write_text(f"low lower lowest {n} " * (n + 1))
-    line = ("train", "--vocab-size", "290")
-    assert (
-        run(*line, *(f"{n}.txt" for n in range(5)), "--threads", "1", "--out", "a.json").code == 0
-    )
-    assert run(*line, *(f"{n}.txt" for n in (3, 1, 4, 0, 2)), "--threads", "7", "--out", "b.json").code == 0  # fmt: skip # noqa: E501
-    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
-
-
-def test_the_field_of_json_lines_can_be_chosen(run, tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"body": "ab ab"}\n{"body": "ab"}\n')
-    line = ("train", "a.jsonl", "--vocab-size", "258", "--min-frequency", "1")
-    assert run(*line, "--field", "body").code == 0
-    missing = run(*line, "--force")
-    assert missing.code == 2
-    assert missing.err.startswith("byteweld: a.jsonl")
 
 
 # ---------------------------------------------------------------------------- recipe and report
@@ -384,14 +293,6 @@ def test_parent_folders_of_the_target_are_created(run, tmp_path):
     assert (tmp_path / "other" / "g" / "vocab.json").is_file()
     assert (tmp_path / "other" / "g" / "training.json").is_file()
     assert byteweld.load("other/g", pattern="o200k", special_tokens={}).training is not None
-
-
-def test_an_old_sidecar_is_detected_before_training(run, tmp_path):
-    (tmp_path / "tokenizer.json.byteweld.json").write_text("{}")
-    result = run("train", "nowhere", "--vocab-size", "300")
-    assert result == (
-        2, b"", "byteweld: tokenizer.json.byteweld.json exists; pass --force to replace it\n"
-    )  # fmt: skip
 
 
 def test_skipped_documents_are_reported(tmp_path, run):

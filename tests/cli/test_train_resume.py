@@ -100,61 +100,6 @@ def test_a_training_killed_ten_times_writes_the_same_as_an_uninterrupted_one(exp
     assert not (tmp_path / "point").exists()
 
 
-def test_a_torn_end_of_the_log_is_dropped(expected, tmp_path):
-    process = start()
-    log = tmp_path / "point" / "merges.log"
-    wait_for(process, lambda: size(log) >= 16 + 32 * 1000)
-    process.kill()
-    process.communicate()
-    whole = (size(log) - 16) // 32
-    assert whole >= 1000
-    torn = bytearray(log.read_bytes()[: 16 + 32 * whole])
-    torn[-40] ^= 1  # in the second-to-last record
-    log.write_bytes(bytes(torn) + b"torn")
-    process = start()
-    _, said = process.communicate()
-    assert process.returncode == 0, said
-    assert f"{whole - 2:,} merges learned" in said.decode()
-    assert (tmp_path / "tokenizer.json").read_bytes() == expected
-
-
-def test_another_training_is_refused_with_the_differences(run, expected, tmp_path):
-    process = start()
-    wait_for(process, lambda: (tmp_path / "point" / "counts").exists())
-    process.kill()
-    process.communicate()
-    line = (*LINE, "--checkpoint", "point")
-    for change, words in [
-        (("--vocab-size", "6001"), "--vocab-size was 6000, now it is 6001"),
-        (("--min-frequency", "3"), "--min-frequency was 2, now it is 3"),
-        (("--lines",), "unit was 'file', now it is 'line'"),
-    ]:
-        result = run(*line, *change)
-        assert result.code == 2
-        assert result.err.startswith("byteweld: point is the checkpoint of another run: ")
-        assert words in result.err
-    os.utime(tmp_path / "corpus.txt", ns=(1, 1))
-    assert "corpus.txt' has changed" in run(*line).err
-    with (tmp_path / "corpus.txt").open("ab") as file:
-        file.write(b" more")
-    assert "corpus.txt' had " in run(*line).err
-    assert not (tmp_path / "tokenizer.json").exists()
-
-
-def test_a_folder_that_is_not_a_checkpoint_is_left_alone(run, tmp_path):
-    (tmp_path / "corpus.txt").write_bytes(b"ab ab")
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "letter.txt").write_text("dear")
-    line = ("train", "corpus.txt", "--vocab-size", "257", "--checkpoint", "mine")
-    assert run(*line) == (
-        2,
-        b"",
-        "byteweld: mine is not empty and not a checkpoint (it has 'letter.txt'); "
-        "pass an empty or new folder\n",
-    )
-    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["letter.txt"]
-
-
 def test_a_checkpoint_cannot_be_used_with_standard_input(run):
     result = run("train", "-", "--vocab-size", "257", "--checkpoint", "point", stdin=b"ab")
     assert result.code == 2

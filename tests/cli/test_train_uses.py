@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -139,17 +138,6 @@ def test_options_that_conflict_with_a_start_are_refused(run, flags, words):
     assert run(*line, *flags) == (2, b"", f"byteweld: {words}\n")
 
 
-def test_a_format_that_cannot_hold_the_extended_tokenizer_is_refused_before_training(run):
-    line = ("train", "a.txt", "--recipe", "bpetite", "--format", "bpetite", "--vocab-size", "260")
-    assert run(*line, "--out", "small.json").code == 0
-    start = ("--start", "small.json", "--format", "bpetite", "--out", "large.json")
-    result = run("train", "a.txt", *start, "--vocab-size", "265")
-    assert result.code == 2
-    assert result.err == (
-        "byteweld: a bpetite artifact cannot hold this vocabulary: merge 4 makes id 261, not 260\n"
-    )
-
-
 # ---------------------------------------------------------------------------- the report
 
 
@@ -167,12 +155,6 @@ def test_the_report_is_next_to_the_tokenizer_and_shown_by_inspect(run, tmp_path)
     byteweld.Tokenizer(smaller).save("tokenizer.json", overwrite=True)
     shown = run("inspect", "tokenizer.json").text
     assert "training.json belongs to another vocabulary and is ignored" in shown
-
-
-def test_two_runs_write_the_same_vocabulary(run, tmp_path):
-    assert run("train", "a.txt", "--vocab-size", "265", "--out", "a.json").code == 0
-    assert run("train", "a.txt", "--vocab-size", "265", "--out", "b.json").code == 0
-    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
 
 
 # ---------------------------------------------------------------------------- progress
@@ -219,77 +201,11 @@ def test_a_target_that_cannot_be_written_is_refused_before_the_work(program, tmp
     assert "counted" not in found.err
 
 
-def test_a_checkpoint_of_python_is_resumed_by_the_command(run, corpus_file, tmp_path):
-    whole = run(*corpus_file, "--out", "whole.json")
-    assert whole.code == 0
-    with pytest.raises(_Stopped):
-        byteweld.train(
-            "corpus.txt",
-            vocab_size=600,
-            special_tokens=["<|x|>"],
-            eos="<|x|>",
-            checkpoint="point",
-            progress=_stop_after(100),
-        )
-    found = run(*corpus_file, "--out", "again.json", "--checkpoint", "point")
-    assert found.code == 0
-    assert found.err.startswith("resuming from point: the corpus is counted, ")
-    for name in ("json", "training.json"):
-        first, second = (_without_times(tmp_path / f"{stem}.{name}") for stem in ("whole", "again"))
-        assert first == second
-    assert not (tmp_path / "point").exists()
-
-
-def test_a_checkpoint_of_the_command_is_resumed_by_python(run, corpus_file, monkeypatch):
-    assert run(*corpus_file, "--out", "whole.json").code == 0
-    stop = _stop_after(100)
-
-    def interrupt(self, event):
-        try:
-            stop(event)
-        except _Stopped:
-            raise KeyboardInterrupt from None
-
-    monkeypatch.setattr("byteweld.cli._training.Display.on_event", interrupt)
-    assert run(*corpus_file, "--out", "again.json", "--checkpoint", "point").code == 130
-    events = []
-    tok = byteweld.train(
-        Path("corpus.txt").absolute(),  # however the path is spelled
-        vocab_size=600,
-        special_tokens=["<|x|>"],
-        eos="<|x|>",
-        checkpoint="point",
-        progress=events.append,
-    )
-    assert (events[0].kind, events[0].merges_completed >= 100) == ("start", True)
-    assert tok == byteweld.load("whole.json")
-    with pytest.raises(ValueError, match="checkpoint of another run"):
-        byteweld.train("corpus.txt", vocab_size=601, checkpoint="point")
-
-
-class _Stopped(Exception):
-    pass
-
-
-def _stop_after(merges):
-    def progress(event):
-        if event.kind == "merge" and event.merges_completed >= merges:
-            raise _Stopped
-
-    return progress
-
-
 @pytest.fixture
 def corpus_file(tmp_path):
     words = " ".join(f"{a}{b}{c}" for a in "abcdefg" for b in "hijklmn" for c in "opqrstu")
     (tmp_path / "corpus.txt").write_text(f"{words} {words}")
     return ("train", "corpus.txt", "--vocab-size", "600", "--special", "<|x|>", "--eos", "<|x|>")
-
-
-def _without_times(path):
-    report = json.loads(path.read_text())
-    times = ("count_seconds", "layout_seconds", "merge_seconds", "peak_memory_bytes")
-    return {name: value for name, value in report.items() if name not in times}
 
 
 def test_roles_are_declared_by_flags(run, corpus_file, tmp_path):

@@ -127,10 +127,3 @@ def test_a_wrong_sample(made, run, sample):
 def test_options_of_a_tokenizer_need_one(made, run):
     message = "byteweld: the options of a tokenizer need --tokenizer\n"
     assert run("verify", "set", "--no-special") == (2, b"", message)
-
-
-def test_hostile_names_are_written_out(made, run, tmp_path):
-    (made / "\x1b[2J.bin").write_bytes(b"")
-    result = run("verify", "set")
-    assert result.code == 1
-    assert "⟨U+001B⟩[2J.bin: the manifest does not list this file; remove it" in result.text
