@@ -8,7 +8,6 @@ import json
 import pytest
 
 import byteweld
-from byteweld import Tokenizer, UnsupportedError
 
 LARGE = ("cl100k_base", "o200k_base", "llama4", "qwen", "kimi_k2")
 NAMES = ["r50k_base", *(pytest.param(name, marks=pytest.mark.slow) for name in LARGE)]
@@ -44,20 +43,3 @@ def test_new_tokens_expanded_are_tiktokens_ids(name, load, shared, tmp_path):
     assert shorter > 0
     longer.save(tmp_path / "longer.json")
     assert byteweld.load(tmp_path / "longer.json").vocab == longer.vocab
-
-
-@pytest.mark.parametrize(
-    ("kind", "name", "words"),
-    [
-        ("tiktoken", "whisper_multilingual", "it has ranks"),
-        ("hf", "v_prefix_space", "prefix space"),
-        ("hf", "starcoder", "steps"),
-        ("hf", "gpt_neox", "normalizer"),
-    ],
-)
-def test_a_vocabulary_whose_encoding_training_cannot_follow_is_rejected(load, kind, name, words):
-    start = load(kind, name)
-    assert isinstance(start, Tokenizer)
-    with pytest.raises(UnsupportedError, match="this tokenizer cannot be extended") as caught:
-        byteweld.train(iter(["text"]), start=start, vocab_size=len(start) + 1)
-    assert words in str(caught.value)

@@ -167,21 +167,6 @@ def test_counts_around_every_integer_width_are_exact(width):
     assert tok.vocab.merges == [(b"a", b"b"), (b"e", b"f"), (b"c", b"d"), (b"g", b"h")]
 
 
-@pytest.mark.parametrize("name", ["modern", "from-scratch", "ck", "huggingface", "rustbpe"])
-def test_counts_multiplied_by_a_trillion_give_the_same_merges(name, data):
-    counts = byteweld.count(data / "prose.txt", recipe=name)
-    multiplied = counts
-    for _ in range(40):
-        multiplied = Counts.merge([multiplied, multiplied])
-    assert multiplied.total == counts.total << 40
-    size = RECIPES[name].minimum_size + 200
-    small = byteweld.train(counts, vocab_size=size, recipe=name, min_frequency=1)
-    large = byteweld.train(multiplied, vocab_size=size, recipe=name, min_frequency=1)
-    assert large.vocab == small.vocab
-    assert large.training.merge_counts == tuple(n << 40 for n in small.training.merge_counts)
-    assert min(large.training.merge_counts) >= 2**40
-
-
 @examples(60)
 @given(st.lists(words, min_size=1, max_size=5, unique=True), st.integers(0, 3))
 def test_counts_train_up_to_the_limit_and_are_refused_beyond_it(pretokens, below):
