@@ -5,8 +5,6 @@ Small ones are made here, so that the reference is fast enough; real ones are in
 
 from __future__ import annotations
 
-import gzip
-import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -22,9 +20,10 @@ from byteweld import PATTERNS, RECIPES, Tokenizer, Vocabulary
 from byteweld.evaluation import pattern_engine
 from byteweld.patterns import is_over_bytes
 from tests.helpers.strategies import BYTES, ENDOFTEXT
+from tests.helpers.vocabularies import published, unpack
 
 from .oracles import Oracle, ReferenceOracle, TiktokenOracle, TokenizersOracle, imported
-from .texts import TESTS
+from .texts import documents
 
 SPECIALS = [ENDOFTEXT, "<|a|>"]
 # Alternatives that no text reaches, since those before them match every character: they change no
@@ -69,16 +68,7 @@ def is_plain(vocab: Vocabulary) -> bool:
 
 def with_pattern(vocab: Vocabulary, pattern: str) -> Vocabulary:
     """The same tokens and merges with another pattern."""
-    return Vocabulary(
-        vocab.tokens,
-        vocab.merge_ids,
-        special_tokens=vocab.special_tokens,
-        pattern=pattern,
-        ranking=vocab.ranking,
-        ignore_merges=vocab.ignore_merges,
-        roles=vocab.roles,
-        alphabet=vocab.alphabet,
-    )
+    return Vocabulary(vocab.tokens, vocab.merge_ids, **(vocab.traits() | {"pattern": pattern}))
 
 
 # ---------------------------------------------------------------------- oracles
@@ -112,15 +102,10 @@ def _with_oracles(
 # ---------------------------------------------------------------------- small vocabularies
 
 
-def _documents() -> list[str]:
-    names = ("prose.txt", "code.txt", "many.txt")
-    return [(TESTS / "data" / name).read_text("utf-8") for name in names]
-
-
 def trained(pattern: str | None) -> Subject:
     """Trained on the small corpora, so that all four encoders can have the same ids."""
     tok = byteweld.train(
-        iter(_documents()),
+        iter(documents()),
         vocab_size=1000,
         pattern=pattern,
         special_tokens=SPECIALS,
@@ -136,7 +121,7 @@ def shared_ids() -> Subject:
     """Trained as Hugging Face does on words that are special tokens, which share their ids."""
     specials = [*SPECIALS, "in", "er", "on"]
     tok = byteweld.train(
-        iter(_documents()), vocab_size=1000, recipe="huggingface", special_tokens=specials
+        iter(documents()), vocab_size=1000, recipe="huggingface", special_tokens=specials
     )
     return _with_oracles("small/shared", tok.vocab, tokenizers=_saved_for_tokenizers(tok))
 
@@ -219,9 +204,9 @@ def random_merges(number: int, *, ignore_merges: bool) -> Subject:
 
 def ascii_only() -> Subject:
     """ck's alphabet of 98 bytes: any other character is unknown."""
-    documents = [text.encode("ascii", "ignore").decode() for text in _documents()]
+    given = [text.encode("ascii", "ignore").decode() for text in documents()]
     size = RECIPES["ck-ascii"].minimum_size + 300
-    vocab = byteweld.train(iter(documents), vocab_size=size, recipe="ck-ascii").vocab
+    vocab = byteweld.train(iter(given), vocab_size=size, recipe="ck-ascii").vocab
     return _with_oracles("small/ascii", vocab)
 
 
@@ -242,26 +227,17 @@ SMALL: dict[str, Callable[[], Subject]] = {
 
 def real(shared: Path) -> dict[str, Callable[[], Subject]]:
     """The vocabularies in ../shared/data that have an oracle, by name; each is opened on use."""
-    index = json.loads((shared / "vocabs" / "index.json").read_bytes())["vocabs"]
-    openers = {"tiktoken": _open_ranks, "hf": _open_json}
     found: dict[str, Callable[[], Subject]] = {}
-    for entry in index:
-        opener = openers.get(entry["kind"])
-        if opener is not None:
-            name = entry["name"] if entry["kind"] == "tiktoken" else f"hf/{entry['name']}"
-            found[name] = partial(opener, name, entry, shared / "vocabs")
+    for entry in published(shared, "tiktoken", "hf"):
+        is_ranks = entry["kind"] == "tiktoken"
+        name = entry["name"] if is_ranks else f"hf/{entry['name']}"
+        found[name] = partial(_open_ranks if is_ranks else _open_json, name, entry, shared)
     return found
 
 
-def _unpacked(entry: dict[str, Any], folder: Path, vocabs: Path) -> Path:
-    file = folder / Path(entry["file"]).name.removesuffix(".gz")
-    file.write_bytes(gzip.decompress((vocabs / entry["file"]).read_bytes()))
-    return file
-
-
-def _open_ranks(name: str, entry: dict[str, Any], vocabs: Path) -> Subject:
+def _open_ranks(name: str, entry: dict[str, Any], shared: Path) -> Subject:
     with tempfile.TemporaryDirectory() as folder:
-        file = _unpacked(entry, Path(folder), vocabs)
+        file = unpack(shared, entry, Path(folder))
         tok = byteweld.load(file, pattern=entry["pat_str"], special_tokens=entry["special_tokens"])
         loader = imported("tiktoken.load")
         encoding = None
@@ -271,9 +247,9 @@ def _open_ranks(name: str, entry: dict[str, Any], vocabs: Path) -> Subject:
     return _with_oracles(name, tok.vocab, tiktoken=encoding, is_small=False)
 
 
-def _open_json(name: str, entry: dict[str, Any], vocabs: Path) -> Subject:
+def _open_json(name: str, entry: dict[str, Any], shared: Path) -> Subject:
     with tempfile.TemporaryDirectory() as folder:
-        file = _unpacked(entry, Path(folder), vocabs)
+        file = unpack(shared, entry, Path(folder))
         tok = byteweld.load(file)
         tokenizers = imported("tokenizers")
         theirs = tokenizers and tokenizers.Tokenizer.from_file(str(file))

@@ -348,10 +348,16 @@ class Texts:
 # ---------------------------------------------------------------------- real text
 
 
-def own_samples() -> list[str]:
+@cache
+def documents() -> tuple[str, ...]:
     """The small corpora that come with the tests."""
-    files = [TESTS / "data" / name for name in ("prose.txt", "code.txt", "many.txt")]
-    return [*(file.read_text("utf-8") for file in files), *(text for text in NASTY if text)]
+    names = ("prose.txt", "code.txt", "many.txt")
+    return tuple((TESTS / "data" / name).read_text("utf-8") for name in names)
+
+
+def own_samples() -> list[str]:
+    """The small corpora and the hard strings."""
+    return [*documents(), *(text for text in NASTY if text)]
 
 
 def shared_samples(shared: Path) -> Iterator[str]:

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import faulthandler
 import mmap
-import os
 import pickle
-import signal
 import sys
 import tempfile
 import threading
@@ -27,7 +25,9 @@ import byteweld
 import byteweld.tiktoken
 from byteweld import Tokenizer, Vocabulary
 from byteweld.vocab import AddedToken, Replace, Split
-from tests.harness.run import Run, parser
+from tests.fuzz.texts import documents
+from tests.harness.files.bases import trained, with_traits
+from tests.harness.run import Run, in_child, parser
 from tests.helpers.strategies import NASTY
 
 NUM_THREADS = 64
@@ -41,7 +41,6 @@ NOISE_BYTES = 1 << 20
 
 PLAIN: dict[str, Any] = {"disallowed_special": ()}
 ALL: dict[str, Any] = {"allowed_special": "all"}
-TESTS = Path(__file__).parents[1]
 
 
 # ---------------------------------------------------------------------- subjects
@@ -49,33 +48,27 @@ TESTS = Path(__file__).parents[1]
 
 def vocabularies() -> dict[str, Vocabulary]:
     """One of each kind that runs other code."""
-    names = ("prose.txt", "code.txt", "many.txt")
-    documents = [(TESTS / "data" / name).read_text("utf-8") for name in names]
-    specials = ["<|end|>", *(f"<|{number}|>" for number in range(200))]
+    specials = ("<|end|>", *(f"<|{number}|>" for number in range(200)))
 
-    def trained(pattern: str | None, special_tokens: Sequence[str] = ("<|end|>",)) -> Vocabulary:
-        given = {"vocab_size": 1200, "pattern": pattern, "special_tokens": special_tokens}
-        return byteweld.train(documents=documents, min_frequency=1, **given).vocab
+    def learned(pattern: str | None, special_tokens: Sequence[str] = ("<|end|>",)) -> Vocabulary:
+        options = {"pattern": pattern, "special_tokens": special_tokens, "min_frequency": 1}
+        return trained("modern", 1200, **options).vocab
 
     def changed(vocab: Vocabulary, **changes: Any) -> Vocabulary:
-        return Vocabulary(vocab.tokens, vocab.merge_ids, **(vocab.traits() | changes))
+        return with_traits(vocab, **changes).vocab
 
-    plain = trained("o200k")
-    words = trained(r"\s+|\S+")
+    plain, words = learned("o200k"), learned(r"\s+|\S+")
     added = AddedToken("the", max(words.tokens) + 1, special=False, lstrip=True, normalized=True)
-    flags = Vocabulary(
-        {**words.tokens, added.id: b"the"},
-        words.merge_ids,
-        **(words.traits() | {"added_tokens": (*words.added_tokens, added)}),
-    )
+    tokens = {**words.tokens, added.id: b"the"}
+    traits = words.traits() | {"added_tokens": (*words.added_tokens, added)}
     return {
         "plain": plain,
-        "gpt2": trained("gpt2"),
-        "whole": trained(None),
-        "specials": trained("cl100k", specials),
+        "gpt2": learned("gpt2"),
+        "whole": learned(None),
+        "specials": learned("cl100k", specials),
         "normalizer": changed(words, normalizer=("nfkc", Replace("  +", " "), "lowercase")),
         "steps": changed(words, pattern=None, steps=[Split("[0-9]"), Split(r"\s+|\S+")]),
-        "flags": flags,
+        "flags": Vocabulary(tokens, words.merge_ids, **traits),
         "backtracking": changed(plain, pattern=r"(?<=a)b+|(\S)\1|\S+?(?=[ \n])|\s+|\S"),
         "ranks": Vocabulary(plain.tokens, **(plain.traits() | {"ranking": "ranks"})),
         "lookup": changed(plain, ignore_merges=True),
@@ -83,8 +76,7 @@ def vocabularies() -> dict[str, Vocabulary]:
 
 
 def texts() -> list[str]:
-    names = ("prose.txt", "code.txt", "many.txt")
-    whole = "".join((TESTS / "data" / name).read_text("utf-8") for name in names)
+    whole = "".join(documents())
     rng = Random(0)
     cuts = [rng.randrange(len(whole) - 100) for _ in range(60)]
     return [
@@ -245,26 +237,10 @@ class Threads:
 
 def fork_and_check(check: Callable[[], bool], seconds: float = FORK_SECONDS) -> str | None:
     """Run a check in a forked child; returns what is wrong with it."""
-    child = os.fork()
-    if child == 0:
-        code = 3
-        try:
-            code = 0 if check() else 2
-        finally:
-            os._exit(code)
-    deadline = time.monotonic() + seconds
-    while True:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            break
-        if time.monotonic() > deadline:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            return "hangs"
-        time.sleep(0.005)
-    code = os.waitstatus_to_exitcode(status)
-    meanings = {0: None, 2: "gives a wrong answer", 3: "raises"}
-    return meanings.get(code, f"ends with {code}")
+    code, said = in_child(check, seconds)
+    if code == 0:
+        return None if said == "True" else "gives a wrong answer"
+    return "hangs" if code is None else f"raises {said}" if said else f"ends with {code}"
 
 
 # ---------------------------------------------------------------------- memory

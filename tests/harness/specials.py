@@ -8,8 +8,6 @@ tokens may be is computed here by regular expressions, not by the engine.
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
 import sys
 import tempfile
@@ -24,47 +22,16 @@ import byteweld
 from byteweld import PATTERNS, RECIPES, Counts, SpecialTokenError, Tokenizer, Vocabulary
 from byteweld.errors import ByteweldError
 from byteweld.vocab import AddedToken, Split
-
-from .run import Run, parser
+from tests.harness.run import Run, parser
+from tests.helpers.vocabularies import BYTES, published, unpack
 
 Span = tuple[str | bytes, bool]
 
 SHARED_DATA = Path(__file__).parents[3] / "shared" / "data"
 TEXTS_PER_VOCABULARY = 250
-BYTES = {byte: bytes([byte]) for byte in range(256)}
 WORDS = ["user", "system", "ab", "aba", "ba", " user", "é漢", "<|end|>", "abab"]
-LITERALS = [
-    "<s>",
-    "<s><t>",
-    "<t>",
-    "<|end|>",
-    "<|end|><|end|>",
-    "aa",
-    "aaa",
-    "|><|",
-    "Fi",
-    "é",
-    "😀",
-]
-LETTERS = [
-    "a",
-    "b",
-    " ",
-    "e",
-    "u",
-    "s",
-    "er",
-    "é",
-    "\u0301",
-    "ﬁ",
-    "漢",
-    "<",
-    "|",
-    ">",
-    "\n",
-    "A",
-    "1",
-]
+LITERALS = "<s> <s><t> <t> <|end|> <|end|><|end|> aa aaa |><| Fi é 😀".split()
+LETTERS = [*"abeus \n<|>A1", "er", "é", "\u0301", "ﬁ", "漢"]
 
 
 @dataclass
@@ -251,21 +218,13 @@ KINDS: dict[str, Maker] = {
 
 def real(folder: Path) -> Iterator[tuple[str, Tokenizer]]:
     """The vocabularies of a folder of test data, each loaded when its turn comes."""
-    index = folder / "vocabs" / "index.json"
-    if not index.is_file():
-        return
-    for entry in json.loads(index.read_bytes())["vocabs"]:
-        if entry["kind"] not in ("hf", "tiktoken"):
-            continue
+    for entry in published(folder, "hf", "tiktoken"):
         options = {}
         if entry["kind"] == "tiktoken":
             options = {"pattern": entry["pat_str"], "special_tokens": entry["special_tokens"]}
         with tempfile.TemporaryDirectory() as unpacked:
-            packed = folder / "vocabs" / entry["file"]
-            file = Path(unpacked) / packed.name.removesuffix(".gz")
-            file.write_bytes(gzip.decompress(packed.read_bytes()))
             try:
-                tok = byteweld.load(file, **options)
+                tok = byteweld.load(unpack(folder, entry, Path(unpacked)), **options)
             except ByteweldError:
                 continue  # refused, with the reason; other tests say which
         yield entry["name"], tok

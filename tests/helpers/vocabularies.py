@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 from byteweld import SpecialTokenError, patterns
 from byteweld.vocab import AddedToken, Split, Vocabulary
@@ -77,3 +81,17 @@ def unambiguous(vocab: Vocabulary, ids: Iterable[int]) -> list[int]:
         else:
             raise SpecialTokenError(f"id {token_id} has no parts")
     return found
+
+
+def published(shared: Path, *kinds: str) -> list[dict[str, Any]]:
+    """The entries of the real vocabularies in the shared data, if it is there."""
+    index = shared / "vocabs" / "index.json"
+    entries = json.loads(index.read_bytes())["vocabs"] if index.is_file() else []
+    return [entry for entry in entries if entry["kind"] in kinds]
+
+
+def unpack(shared: Path, entry: dict[str, Any], folder: Path) -> Path:
+    """Unpack the file of an entry into a folder."""
+    file = folder / Path(entry["file"]).name.removesuffix(".gz")
+    file.write_bytes(gzip.decompress((shared / "vocabs" / entry["file"]).read_bytes()))
+    return file

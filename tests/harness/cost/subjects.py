@@ -14,8 +14,10 @@ from typing import Any
 import byteweld
 from byteweld import PATTERNS, Tokenizer, Vocabulary
 from byteweld.vocab import ROLES, AddedToken, Replace, Split
+from tests.fuzz.texts import documents
 from tests.harness import draw
-from tests.harness.cost.texts import CODE, MANY, PROSE
+from tests.harness.cost.texts import fibonacci as fibonacci_text
+from tests.harness.files.bases import with_traits
 from tests.helpers.strategies import CUSTOM_PATTERNS
 
 BYTES = {byte: bytes([byte]) for byte in range(256)}
@@ -132,20 +134,13 @@ ADDED: dict[str, Callable[[int], Vocabulary]] = {
 }
 
 
-def fibonacci_text(n: int) -> str:
-    one, other = "a", "ab"
-    while len(other) < n:
-        one, other = other, other + one
-    return other[:n]
-
-
 # ---------------------------------------------------------------------- fixed vocabularies
 
 
 @cache
 def trained(pattern: str | None, size: int = 900) -> Vocabulary:
     return byteweld.train(
-        documents=[PROSE, CODE, MANY],
+        documents=documents(),
         vocab_size=size,
         pattern=pattern,
         special_tokens=["<|end|>", "<s>"],
@@ -154,7 +149,7 @@ def trained(pattern: str | None, size: int = 900) -> Vocabulary:
 
 
 def changed(vocab: Vocabulary, **changes: Any) -> Vocabulary:
-    return Vocabulary(vocab.tokens, vocab.merge_ids, **(vocab.traits() | changes))
+    return with_traits(vocab, **changes).vocab
 
 
 def _ranks(number: int) -> Vocabulary:
@@ -241,14 +236,8 @@ def _fixed() -> Iterator[tuple[str, Callable[[], Vocabulary]]]:
 
 HOSTILE = (
     *(r"(?:.(?!x))+y|.", r"(?:a|a)*b|.", r"(?=(a+))a*b|.", r"a*b|.", r"\p{L}+(?<=é)", r"[^x]*x|."),
-    *(
-        r"(?:a{30}){30}|.",
-        r"\s+(?!\S)|\S+|\s",
-        r"(?s).+",
-        r"(?s:.*?)b|.",
-        r"(\S)\1*|.",
-        r"a{0,40}b|.",
-    ),
+    *(r"(?:a{30}){30}|.", r"\s+(?!\S)|\S+|\s", r"(?s).+", r"(?s:.*?)b|."),
+    *(r"(\S)\1*|.", r"a{0,40}b|."),
 )
 
 FIXED: dict[str, Callable[[], Vocabulary]] = {name: cache(make) for name, make in _fixed()}

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from pathlib import Path
 from random import Random
 
 import numpy as np
 
+from tests.fuzz.texts import documents
+
 Text = str | bytes
-PROSE = (Path(__file__).parents[2] / "data" / "prose.txt").read_text("utf-8")
-CODE = (Path(__file__).parents[2] / "data" / "code.txt").read_text("utf-8")
-MANY = (Path(__file__).parents[2] / "data" / "many.txt").read_text("utf-8")
+PROSE, CODE, MANY = documents()
 WHITE = " \t\n\r\x0b\x0c\x85\xa0\u1680\u2003\u2028\u202f\u3000"
 
 

@@ -16,21 +16,15 @@ import byteweld
 from byteweld import Tokenizer, Vocabulary, formats
 from byteweld.counts import Counts
 from byteweld.vocab import AddedToken, Replace, Split
-from tests.helpers.vocabularies import EXTRAS, holder
+from tests.fuzz.texts import TESTS, documents
+from tests.helpers.vocabularies import EXTRAS, holder, published, unpack
 
 Files = dict[str, bytes]
 
-TESTS = Path(__file__).parents[2]
 SHARED = TESTS.parents[1] / "shared" / "data"
 MAX_BASE_BYTES = 12_000
 REAL_TOKENS = 60  # of a real tokenizer.json, besides its bytes
 _NAMES = ("gpt2", "v_added_flags", "v_codegen", "v_split_behaviors", "gpt_neox", "falcon")
-
-
-@cache
-def documents() -> tuple[str, ...]:
-    names = ("prose.txt", "code.txt", "many.txt")
-    return tuple((TESTS / "data" / name).read_text("utf-8") for name in names)
 
 
 @cache
@@ -121,13 +115,11 @@ def of_format(format: str, name: str) -> list[Files]:
 
 def real_json() -> Iterator[Files]:
     """Real tokenizer.json files, cut to a few hundred tokens."""
-    if not SHARED.is_dir():
-        return
-    index = json.loads((SHARED / "vocabs" / "index.json").read_bytes())["vocabs"]
-    for entry in index:
-        if entry["kind"] == "hf" and entry["name"] in _NAMES:
-            data = gzip.decompress((SHARED / "vocabs" / entry["file"]).read_bytes())
-            made = json.dumps(cut(json.loads(data)), ensure_ascii=False).encode()
+    for entry in published(SHARED, "hf"):
+        if entry["name"] in _NAMES:
+            with tempfile.TemporaryDirectory() as folder:
+                whole = json.loads(unpack(SHARED, entry, Path(folder)).read_bytes())
+            made = json.dumps(cut(whole), ensure_ascii=False).encode()
             if len(made) < MAX_BASE_BYTES:
                 yield {"tokenizer.json": made}
 
