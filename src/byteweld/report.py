@@ -9,7 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from itertools import chain
+from typing import Any, Literal, NamedTuple
 
 from byteweld import markup
 from byteweld._cached import cached_property
@@ -22,72 +23,32 @@ _LANES = 4  # colors of tokenizers in report.css
 # ---------------------------------------------------------------------------- words
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     """A token, colored by its id; at most `limit` bytes of it are shown."""
 
     id: int
     bytes: bytes
     limit: int = 200
-    kind: str = ""  # its class on a page
-
-    def text(self, color: bool) -> str:
-        """Return the token for a terminal."""
-        return painted(self.id, visible(self.bytes[: self.limit]), color)
-
-    def html(self) -> Html:
-        """Return the token for a page."""
-        is_special = self.kind == "special"
-        kind = "" if is_special else self.kind
-        return tile(self.id, self.bytes[: self.limit], is_special=is_special, kind=kind)
+    kind: str = ""  # "special", or its class on a page
 
 
-@dataclass(frozen=True)
-class Share:
-    """A share, shown in percent."""
+class Share(NamedTuple):
+    """A share, shown in percent; None is a dash."""
 
     value: float | None
 
-    def text(self, color: bool) -> str:
-        """Return the share, or a dash for None."""
-        return "-" if self.value is None else f"{100 * self.value:.1f}%"
 
-    def html(self) -> Html:
-        """Return the same for a page."""
-        return markup.escape(self.text(color=False))
-
-
-@dataclass(frozen=True)
-class Key:
+class Key(NamedTuple):
     """The letter of one of several tokenizers."""
 
     lane: int
 
-    def text(self, color: bool) -> str:
-        """Return the letter."""
-        return chr(ord("A") + self.lane)
 
-    def html(self) -> Html:
-        """Return the letter on its color."""
-        return element("span", self.text(color=False), class_=f"key lane{self.lane % _LANES}")
-
-
-@dataclass(frozen=True)
-class Code:
-    """Text that a page shows in the font of code."""
+class Code(NamedTuple):
+    """Text that a page shows in the font of code, or in a class of its own."""
 
     content: str
     kind: str | None = None
-
-    def text(self, color: bool) -> str:
-        """Return the text."""
-        return self.content
-
-    def html(self) -> Html:
-        """Return the text in its font."""
-        if self.kind is not None:
-            return element("span", self.content, class_=self.kind)
-        return element("code", self.content)
 
 
 Words = str | int | float | None | Token | Share | Key | Code | Sequence["Words"]
@@ -95,109 +56,116 @@ Words = str | int | float | None | Token | Share | Key | Code | Sequence["Words"
 
 def text_of(words: Words, color: bool = False) -> str:
     """Return words for a terminal: numbers with separators, or with two places."""
-    if words is None or isinstance(words, float):
-        return decimal(words)
-    if isinstance(words, str):
-        return words
-    if isinstance(words, int):
-        return f"{words:,}"
-    if isinstance(words, Sequence):
-        return "".join(text_of(part, color) for part in words)
-    return words.text(color)
+    match words:
+        case str():
+            return words
+        case None | float():
+            return decimal(words)
+        case int():
+            return f"{words:,}"
+        case Token():
+            return painted(words.id, visible(words.bytes[: words.limit]), color)
+        case Share():
+            return "-" if words.value is None else f"{100 * words.value:.1f}%"
+        case Key():
+            return chr(ord("A") + words.lane)
+        case Code():
+            return words.content
+    return "".join(text_of(part, color) for part in words)
 
 
 def html_of(words: Words) -> Child:
     """Return words for a page."""
-    if words is None or isinstance(words, str | int | float):
-        return text_of(words)
-    return [html_of(part) for part in words] if isinstance(words, Sequence) else words.html()
+    match words:
+        case Token():
+            special = words.kind == "special"
+            kind = "" if special else words.kind
+            return tile(words.id, words.bytes[: words.limit], is_special=special, kind=kind)
+        case Key():
+            return element("span", text_of(words), class_=f"key lane{words.lane % _LANES}")
+        case Code(kind=None):
+            return element("code", words.content)
+        case Code():
+            return element("span", words.content, class_=words.kind)
+        case str() | int() | float() | None | Share():
+            return text_of(words)
+    return [html_of(part) for part in words]
 
 
 # ---------------------------------------------------------------------------- parts
 
 
-class Part(Protocol):
+class Part:
     """A part of a report."""
 
     def lines(self, color: bool) -> Iterable[str]:
-        """Return the part for a terminal."""
+        """Return the part for a terminal; by default, nothing."""
+        return ()
 
     def html(self) -> Child:
-        """Return the part for a page."""
+        """Return the part for a page; by default, nothing."""
+        return None
 
 
 @dataclass(frozen=True)
-class Text:
-    """Lines of text: paragraphs on a page."""
+class Text(Part):
+    """Lines of text: paragraphs of a class on a page."""
 
     paragraphs: Sequence[Words]
-    kind: str | None = None  # the class of the paragraphs
+    kind: str | None = None
 
-    def lines(self, color: bool) -> Iterator[str]:
-        """Yield one line for each paragraph."""
+    def lines(self, color: bool) -> Iterable[str]:
         return (text_of(words, color) for words in self.paragraphs)
 
     def html(self) -> Child:
-        """Return the paragraphs."""
         return [element("p", html_of(words), class_=self.kind) for words in self.paragraphs]
 
 
 @dataclass(frozen=True)
-class Listing:
-    """Lines in which spaces count: preformatted on a page."""
+class Listing(Part):
+    """Lines in which spaces count: preformatted on a page, in a box that scrolls."""
 
     rows: Sequence[Words]
 
-    def lines(self, color: bool) -> Iterator[str]:
-        """Yield the lines."""
+    def lines(self, color: bool) -> Iterable[str]:
         return (text_of(words, color) for words in self.rows)
 
     def html(self) -> Child:
-        """Return the lines in a box that scrolls."""
         rows = [[html_of(words), "\n"] for words in self.rows]
         return element("div", rows, class_="tree", tabindex="0") if rows else None
 
 
 @dataclass(frozen=True)
-class Facts:
+class Facts(Part):
     """Names and values, one pair per line."""
 
     items: Sequence[tuple[str, Words]]
 
-    def lines(self, color: bool) -> Iterator[str]:
-        """Yield the lines; all values start in one column."""
+    def lines(self, color: bool) -> Iterable[str]:
         return columns([[name, text_of(value, color)] for name, value in self.items])
 
     def html(self) -> Child:
-        """Return a list of definitions."""
         return markup.facts((name, html_of(value)) for name, value in self.items)
 
 
 @dataclass(frozen=True)
-class Figures:
-    """The few figures that matter most, large; only on a page."""
+class Figures(Part):
+    """The few figures that matter most, large, each with what it is; only on a page."""
 
     items: Sequence[tuple[Words, Words]]
 
-    def lines(self, color: bool) -> Iterator[str]:
-        """Yield nothing: the facts have them."""
-        return iter(())
-
     def html(self) -> Child:
-        """Return each figure with what it is."""
-        return element(
-            "ul",
-            [element("li", element("b", html_of(n)), html_of(what)) for n, what in self.items],
-            class_="figures",
-        )
+        items = [element("li", element("b", html_of(n)), html_of(what)) for n, what in self.items]
+        return element("ul", items, class_="figures")
 
 
 @dataclass(frozen=True)
-class Table:
+class Table(Part):
     """Rows of cells; numbers are aligned right, columns in `left` are not.
 
     A page has the column `name` first, then bars for the columns that are `charted`, of each
-    tokenizer one, and these below each other, then the others.
+    tokenizer one, and these below each other, then the others. A terminal leaves out columns
+    without any text.
     """
 
     heads: Sequence[str]
@@ -215,7 +183,6 @@ class Table:
     total: Sequence[Words] | None = None  # the last row on a terminal
 
     def lines(self, color: bool) -> Iterator[str]:
-        """Yield aligned lines; a column without any text is left out."""
         given = list(self.rows[: self.in_text])
         left_out = self._size - len(given)
         given += [] if self.total is None else [self.total]
@@ -226,29 +193,27 @@ class Table:
             order.insert(self.charted[0] + 1, len(order))
             left.add(len(self.heads))
             for cells, row in zip(rows, given, strict=True):
-                cells.append(self._text_bar(row))
+                share = self._share(row[self.charted[0]])
+                marks = max(1, int(share * len(self.bar))) if share else 0
+                cells.append(self.bar[:marks])
         order = [n for n in order if any(cells[n] for cells in rows)]
         if self.has_heads and rows:
             rows.insert(0, [*self.heads, ""])
         right = [at for at, n in enumerate(order) if n not in left]
         yield from columns([[cells[n] for n in order] for cells in rows], right=right)
-        yield from more_line(left_out, self.noun)
-
-    def _text_bar(self, row: Sequence[Words]) -> str:
-        share = self._share(row[self.charted[0]])
-        return self.bar[: max(1, int(share * len(self.bar)))] if share else ""
+        if left_out > 0:
+            yield f"... and {left_out:,} more {self.noun}{'' if left_out == 1 else 's'}"
 
     def html(self) -> Child:
-        """Return a table; the rows after the first few are collapsed."""
         size = len(self.heads)
         name = self.name % size
         others = [n for n in range(size) if n != name and n not in self.charted]
         left = {n % size for n in self.left}
-        chart = 2 if self.charted else 0
-        numbers = [at + 1 + chart for at, n in enumerate(others) if n not in left]
-        numbers += [0] * (name not in left) + [2] * bool(chart)
-        rate = [self.heads[self.charted[0]].removesuffix(" A")] if chart else []
-        heads = [self.heads[name], *[""] * bool(chart), *rate, *(self.heads[n] for n in others)]
+        heads = [self.heads[name], *(self.heads[n] for n in others)]
+        numbers = [at for at, n in enumerate([name, *others]) if n not in left]
+        if self.charted:
+            heads[1:1] = ["", self.heads[self.charted[0]].removesuffix(" A")]
+            numbers = [2, *(at + 2 if at else 0 for at in numbers)]
 
         def cells(row: Sequence[Words]) -> list[Child]:
             return [html_of(row[name]), *self._bars(row), *(html_of(row[n]) for n in others)]
@@ -265,12 +230,14 @@ class Table:
     def _bars(self, row: Sequence[Words]) -> list[Child]:
         if not self.charted:
             return []
-        kind = "narrow" if len(self.heads) > 4 else ""
-        bars = [
-            charts.bar(self._share(row[n]), f"lane{lane % _LANES} {kind}".rstrip())
-            for lane, n in enumerate(self.charted)
+        kind = " narrow" if len(self.heads) > 4 else ""
+        return [
+            [
+                charts.bar(self._share(row[n]), f"lane{lane % _LANES}{kind}")
+                for lane, n in enumerate(self.charted)
+            ],
+            [element("div", html_of(row[n]), class_="lane-label") for n in self.charted],
         ]
-        return [bars, [element("div", html_of(row[n]), class_="lane-label") for n in self.charted]]
 
     def _share(self, value: Words) -> float:
         """Return a value as a share of the highest one that is charted."""
@@ -287,23 +254,71 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Custom:
+class Custom(Part):
     """A part that is drawn in its own way."""
 
     page: Callable[[], Child]
     text: Callable[[bool], Iterable[str]] = lambda color: ()
 
     def lines(self, color: bool) -> Iterable[str]:
-        """Return the text."""
         return self.text(color)
 
     def html(self) -> Child:
-        """Return the drawing."""
         return self.page()
 
 
-class Section:
-    """A title and parts; on a page it may have a hint, or be collapsed."""
+class Group(Part):
+    """Several parts, without those that are None."""
+
+    def __init__(self, *parts: Part | None) -> None:
+        self.parts = [part for part in parts if part is not None]
+
+    def lines(self, color: bool) -> Iterable[str]:
+        return chain.from_iterable(part.lines(color) for part in self.parts)
+
+    def html(self) -> Child:
+        return [part.html() for part in self.parts]
+
+
+class InText(Group):
+    """Parts that a page does not show."""
+
+    def html(self) -> Child:
+        return None
+
+
+class OnPage(Group):
+    """Parts that a terminal does not show; `kind` is the class of a box around them."""
+
+    def __init__(self, *parts: Part | None, kind: str | None = None) -> None:
+        super().__init__(*parts)
+        self._kind = kind
+
+    def lines(self, color: bool) -> Iterable[str]:
+        return ()
+
+    def html(self) -> Child:
+        made = super().html()
+        return made if self._kind is None else element("div", made, class_=self._kind)
+
+
+class Folded(Group):
+    """Parts that a page collapses under a title, which a terminal does not show."""
+
+    def __init__(self, title: str, *parts: Part) -> None:
+        super().__init__(*parts)
+        self._title = title
+
+    def html(self) -> Child:
+        return markup.folded(self._title, super().html())
+
+
+class Section(Group):
+    """A title in bold and parts, indented; on a page it may have a hint, or be collapsed.
+
+    With a `summary`, the title has a colon and the summary after it. A section that is no heading
+    has a plain title, as the parts of another section have.
+    """
 
     def __init__(
         self,
@@ -315,94 +330,37 @@ class Section:
         is_on_page: bool = True,
         is_heading: bool = True,
     ) -> None:
-        self.title = title
-        self.parts = [part for part in parts if part is not None]
-        self.summary = summary
-        self.hint = hint
-        self.is_folded = is_folded
-        self.is_on_page = is_on_page
-        self.is_heading = is_heading  # of the report, rather than in a section
+        super().__init__(*parts)
+        self._title = title
+        self._summary = summary
+        self._hint = hint
+        self._is_folded = is_folded
+        self._is_on_page = is_on_page
+        self._is_heading = is_heading
 
-    def lines(self, color: bool) -> Iterator[str]:
-        """Yield the title in bold, and the parts indented."""
-        title = heading(self.title, color and self.is_heading)
-        yield f"{title}: {self.summary}" if self.summary else title
-        for part in self.parts:
-            yield from _indented(part.lines(color))
+    def lines(self, color: bool) -> Iterable[str]:
+        title = _bold(self._title, color and self._is_heading)
+        yield f"{title}: {self._summary}" if self._summary else title
+        yield from _indented(super().lines(color))
 
     def html(self) -> Child:
-        """Return the section of a page."""
-        if not self.is_on_page:
+        if not self._is_on_page:
             return None
-        content = [part.html() for part in self.parts]
-        title = self.title.removesuffix(":")
-        if self.is_folded:
+        title, content = self._title.removesuffix(":"), super().html()
+        if self._is_folded:
             return markup.folded(title, content)
-        if not self.is_heading:
+        if not self._is_heading:
             return [element("p", title, class_="hint"), content]
         title = title[:1].upper() + title[1:]
-        return markup.section(title, content, hint=self.hint or self.summary or None)
+        return markup.section(title, content, hint=self._hint or self._summary or None)
 
 
-class Folded:
-    """Parts that a page collapses under a title."""
-
-    def __init__(self, title: str, *parts: Part) -> None:
-        self._title = title
-        self._parts = parts
-
-    def lines(self, color: bool) -> Iterator[str]:
-        """Yield the parts without the title."""
-        for part in self._parts:
-            yield from part.lines(color)
-
-    def html(self) -> Child:
-        """Return the collapsed parts."""
-        return markup.folded(self._title, [part.html() for part in self._parts])
-
-
-class OnPage:
-    """Parts that a terminal does not show."""
-
-    def __init__(self, *parts: Part | None, kind: str | None = None) -> None:
-        self.parts = [part for part in parts if part is not None]
-        self._kind = kind  # the class of a box around them
-
-    def lines(self, color: bool) -> Iterator[str]:
-        """Yield nothing."""
-        return iter(())
-
-    def html(self) -> Child:
-        """Return the parts."""
-        made = [part.html() for part in self.parts]
-        return made if self._kind is None else element("div", made, class_=self._kind)
-
-
-class InText:
-    """Parts that a page does not show."""
-
-    def __init__(self, *parts: Part) -> None:
-        self._parts = parts
-
-    def lines(self, color: bool) -> Iterator[str]:
-        """Yield the lines of the parts."""
-        for part in self._parts:
-            yield from part.lines(color)
-
-    def html(self) -> Child:
-        """Return nothing."""
-        return None
-
-
-# ---------------------------------------------------------------------------- reports
-
-
-class Report:
+class Report(Group):
     """What is shown of a result.
 
     Args:
         headline: the first line.
-        *parts: those that are None are left out.
+        *parts: what follows; those that are None are left out.
         kind: how a page shows the headline: not at all, since it has a title, as a hint, or as the
             answer of a question.
     """
@@ -413,14 +371,14 @@ class Report:
         *parts: Part | None,
         kind: Literal["title", "hint", "answer", "answer yes", "answer no"] = "title",
     ) -> None:
+        super().__init__(*parts)
         self.headline = headline
-        self.parts = [part for part in parts if part is not None]
         self.kind = kind
 
     def lines(self, color: bool) -> Iterator[str]:
         """Yield the report for a terminal; each section follows a blank line."""
         if self.headline:
-            yield heading(self.headline, color)
+            yield _bold(self.headline, color)
         was_section = is_first = not self.headline
         for part in self.parts:
             found = list(part.lines(color))
@@ -435,7 +393,18 @@ class Report:
     def html(self) -> Html:
         """Return the report as part of a page."""
         shown = element("p", self.headline, class_=self.kind) if self.kind != "title" else None
-        return joined(shown, [part.html() for part in self.parts])
+        return joined(shown, super().html())
+
+
+def _bold(text: str, color: bool) -> str:
+    return f"\x1b[1m{text}\x1b[0m" if color else text
+
+
+def _indented(lines: Iterable[str]) -> Iterator[str]:
+    return (f"  {line}" if line else "" for line in lines)
+
+
+# ---------------------------------------------------------------------------- values
 
 
 class Displayable(ABC):
@@ -488,21 +457,3 @@ class Displayable(ABC):
 
     def _repr_html_(self) -> str:
         return markup.fragment(self.to_html())
-
-
-# ---------------------------------------------------------------------------- lines
-
-
-def heading(text: str, color: bool) -> str:
-    """Return text in bold if `color`."""
-    return f"\x1b[1m{text}\x1b[0m" if color else text
-
-
-def more_line(count: int, noun: str) -> Iterator[str]:
-    """Yield a line with the number of items not shown, if there are any."""
-    if count > 0:
-        yield f"... and {count:,} more {noun}{'' if count == 1 else 's'}"
-
-
-def _indented(lines: Iterable[str]) -> Iterator[str]:
-    return (f"  {line}" if line else "" for line in lines)

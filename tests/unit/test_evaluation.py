@@ -10,7 +10,6 @@ import byteweld
 from byteweld.evaluation import (
     byte_counts,
     lengths,
-    rates,
     script_of,
     scripts,
     training_curve,
@@ -24,13 +23,6 @@ CORPUS = "low low low lower lowest newest newest widest 12 12 12\n" * 4
 @pytest.fixture(scope="module")
 def tok() -> byteweld.Tokenizer:
     return byteweld.train(iter([CORPUS]), vocab_size=300, recipe="from-scratch")
-
-
-def test_rates_count_characters_bytes_and_tokens(tok):
-    (low, empty) = rates(tok, {"low": "low é", "empty": ""})
-    assert (low.characters, low.bytes, low.tokens) == (5, 6, tok.count("low é"))
-    assert low.bytes_per_token == 6 / low.tokens
-    assert empty.bytes_per_token is None
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from byteweld.report import (
     Table,
     Text,
     Token,
+    html_of,
     text_of,
 )
 
@@ -35,7 +36,7 @@ def test_numbers_have_separators_or_two_places():
 def test_a_token_is_colored_only_if_told_and_truncated():
     assert text_of(Token(1, b" a")) == "·a"
     assert text_of(Token(1, b"abc", 2), color=True).endswith("mab\x1b[0m")
-    assert "abc" not in Token(1, b"abc", 2).html().partition(">")[2]
+    assert "abc" not in str(html_of(Token(1, b"abc", 2))).partition(">")[2]
 
 
 def test_a_table_is_aligned_on_a_terminal():

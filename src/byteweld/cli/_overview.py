@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import byteweld
 from byteweld.cli import _options as options
@@ -50,23 +50,17 @@ _ENGINES = {
 }
 
 
-class _Words(NamedTuple):
-    """A reason, as a key of the JSON overview and in words."""
-
-    key: str
-    words: str
-
-
-_REASONS: dict[Reason, _Words] = {
-    "cut": _Words(
-        "cut_by_pattern", "split by the pattern, as happens if training used no pattern (recipe ck)"
+# Each reason as a key of the JSON overview, and in words.
+_REASONS: dict[Reason, tuple[str, str]] = {
+    "cut": (
+        "cut_by_pattern",
+        "split by the pattern, as happens if training used no pattern (recipe ck)",
     ),
-    "never merged": _Words("never_merged", "never produced: other merges come first"),
-    "changed": _Words(
-        "changed_before", "changed before splitting, by the normalizer or a prefix space"
-    ),
-    "part": _Words(
-        "part_of_character", "with part of a character: produced only inside longer pre-tokens"
+    "never merged": ("never_merged", "never produced: other merges come first"),
+    "changed": ("changed_before", "changed before splitting, by the normalizer or a prefix space"),
+    "part": (
+        "part_of_character",
+        "with part of a character: produced only inside longer pre-tokens",
     ),
 }
 
@@ -130,7 +124,7 @@ class Overview(Displayable):
                 for i in _longest(tok)
             ],
             "unreachable": {
-                _REASONS[reason].key: ids for reason, ids in _by_reason(self.unreachable).items()
+                _REASONS[reason][0]: ids for reason, ids in _by_reason(self.unreachable).items()
             },
         }
 
@@ -280,7 +274,7 @@ def _unreachable_section(seen: Overview) -> Section:
             token = Token(token_id, tokens[token_id], 40)
             rows.append([str(token_id), token, "becomes", [becomes, more]])
         if ids:
-            title = f"{len(ids):,} {_REASONS[reason].words}"
+            title = f"{len(ids):,} {_REASONS[reason][1]}"
             table = Table(
                 ("id", "token", "", "becomes"),
                 rows,

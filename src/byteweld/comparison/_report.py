@@ -22,6 +22,7 @@ from byteweld.report import (
     Text,
     Token,
     Words,
+    text_of,
 )
 
 _MAX_FILES = 20
@@ -89,7 +90,7 @@ def answer(found: Comparison) -> str:
         return f"{what}: {rates[0]} bytes per token" if tokens[0] else what
     names = [visible_name(name) for name in found.names]
     if len(set(names)) < len(names):
-        names = [Key(lane).text(color=False) for lane in range(len(names))]
+        names = [text_of(Key(lane)) for lane in range(len(names))]
     shares = [f"{fewer(tokens[best[0]], tokens[lane])} than {names[lane]}" for lane in others]
     shares[0] = shares[0].replace(" fewer", " fewer tokens", 1)
     return (
@@ -196,7 +197,7 @@ def _scripts(found: Comparison) -> Section:
 
 
 def _heads(found: Comparison, what: str) -> list[str]:
-    keys = [Key(lane).text(color=False) for lane in range(len(found.names))]
+    keys = [text_of(Key(lane)) for lane in range(len(found.names))]
     return [f"{key} vs A" for key in keys[1:]] if what == "vs" else [f"{what} {k}" for k in keys]
 
 
@@ -216,7 +217,7 @@ def _legend(found: Comparison) -> OnPage:
 
 def _ids(found: Comparison) -> Iterator[Section]:
     spans, size = found.spans, found.total.bytes
-    share = Share(spans.cut_bytes / size if size else None).text(color=False)
+    share = text_of(Share(spans.cut_bytes / size if size else None))
     ids = f"; {amount(spans.ids, 'equal token')} with different ids" if spans.ids else ""
     cut = f"{spans.cut:,} of {spans.total:,} spans are cut differently"
     yield Section(

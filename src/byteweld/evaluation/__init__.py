@@ -1,4 +1,4 @@
-"""Measure tokenizers: rates, token lengths, scripts, unreachable tokens, training curves.
+"""Measure tokenizers: token lengths, scripts, unreachable tokens, training curves.
 
 Pure: tokenizers and text in, plain values out; nothing is read or printed. `corpora` evaluates on
 whole corpora, `words` counts tokens per word, and `probes` tests digits and indentation.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -25,39 +25,6 @@ if TYPE_CHECKING:
 _MIN_NUMPY_BYTES = 1 << 16  # for less, importing numpy takes longer than counting
 
 Reason = Literal["cut", "part", "never merged", "changed"]
-
-
-class Rate(NamedTuple):
-    """The cost of one string."""
-
-    name: str
-    characters: int
-    bytes: int
-    tokens: int
-
-    @property
-    def bytes_per_token(self) -> float | None:
-        """Bytes per token; None if the string is empty."""
-        return self.bytes / self.tokens if self.tokens else None
-
-
-def rates(
-    tok: Tokenizer,
-    samples: Mapping[str, str],
-    *,
-    allowed_special: Specials = frozenset(),
-    disallowed_special: Specials = "all",
-) -> list[Rate]:
-    """Return the cost of each sample; special tokens are treated as in `encode`."""
-    return [
-        Rate(
-            name,
-            len(text),
-            len(text.encode("utf-8", "replace")),
-            tok.count(text, allowed_special=allowed_special, disallowed_special=disallowed_special),
-        )
-        for name, text in samples.items()
-    ]
 
 
 # ---------------------------------------------------------------------------- tokens

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from byteweld.comparison import align
-from byteweld.evaluation import rates
 from byteweld.samples import SENTENCES
 from byteweld.studio.request import Fields
 from byteweld.studio.session import Opened, Session
@@ -50,10 +49,12 @@ def languages(session: Session, fields: Fields) -> dict[str, Any]:
     """Return the cost of one sentence in each language, or of each given file."""
     texts = fields.texts("files") or SENTENCES
     specials = fields.specials()
-    measured = [rates(opened.tok, texts, **specials) for opened in _chosen(session, fields)]
     return {
         "names": list(texts),
         "texts": list(texts.values()) if texts is SENTENCES else None,
-        "bytes": [rate.bytes for rate in measured[0]],
-        "tokens": [[rate.tokens for rate in row] for row in measured],
+        "bytes": [len(text.encode()) for text in texts.values()],
+        "tokens": [
+            [opened.tok.count(text, **specials) for text in texts.values()]
+            for opened in _chosen(session, fields)
+        ],
     }
