@@ -334,6 +334,7 @@ def attack(run: Run, kind: str, tok: Tokenizer, rng: Random) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     given = parser("fuzz-specials", __doc__)
+    given.add_argument("--turns", type=int, help="turns of every kind, instead of --seconds")
     given.add_argument("--data", type=Path, default=SHARED_DATA, help="a folder of vocabularies")
     options = given.parse_args(arguments)
     run = Run.of("fuzz-specials", options)
@@ -342,7 +343,7 @@ def main(arguments: list[str] | None = None) -> int:
             break
         attack(run, "real", tok, run.random("real", name))
     turn = 0
-    while not run.is_over:
+    while not run.is_over if options.turns is None else turn < options.turns:
         for kind, make in KINDS.items():
             rng = run.random(kind, turn)
             try:

@@ -34,7 +34,7 @@ def drops_a_token(tok, spans):
 
 
 def test_no_hole_is_found(capsys, tmp_path):
-    assert specials.main(["--seconds", "1", "--seed", "3", "--data", str(tmp_path)]) == 0
+    assert specials.main(["--turns", "2", "--seed", "3", "--data", str(tmp_path)]) == 0
     out = capsys.readouterr().out
     assert "trained huggingface, shared ids" in out and " 0 findings" in out
 
@@ -42,5 +42,5 @@ def test_no_hole_is_found(capsys, tmp_path):
 @pytest.mark.parametrize("hole", [trusts_everything, keeps_shared_ids, joins_spans, drops_a_token])
 def test_each_hole_is_found(hole, monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(Tokenizer, "encode_spans", hole)
-    assert specials.main(["--seconds", "1", "--seed", "3", "--data", str(tmp_path)]) == 1
+    assert specials.main(["--turns", "2", "--seed", "3", "--data", str(tmp_path)]) == 1
     assert "FINDING" in capsys.readouterr().out
