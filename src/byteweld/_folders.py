@@ -66,8 +66,8 @@ class Folder(abc.ABC):
             start += len(block)
 
     @abc.abstractmethod
-    def write(self, name: str, data: bytes) -> None:
-        """Write a file, or replace it."""
+    def write(self, name: str, data: bytes, *, sync: bool = False) -> None:
+        """Write a file, or replace it; if asked, make sure it is on disk."""
 
     @abc.abstractmethod
     def put(self, file: Path, name: str, *, sync: bool = False) -> None:
@@ -120,12 +120,12 @@ class LocalFolder(Folder):
             file.seek(start)
             return file.read() if stop is None else file.read(stop - start)
 
-    def write(self, name: str, data: bytes) -> None:
+    def write(self, name: str, data: bytes, *, sync: bool = False) -> None:
         with self.scratch() as scratch:
             file = scratch / "file"
             with naming(self.path / name):
                 file.write_bytes(data)
-            self.put(file, name)
+            self.put(file, name, sync=sync)
 
     def put(self, file: Path, name: str, *, sync: bool = False) -> None:
         target = self.path / name
@@ -139,7 +139,11 @@ class LocalFolder(Folder):
             sync_folder(target.parent)
 
     def remove(self, name: str) -> None:
-        (self.path / name).unlink(missing_ok=True)
+        with naming(self.path / name):
+            (self.path / name).unlink(missing_ok=True)
+        if "/" in name:
+            with contextlib.suppress(OSError):  # other files are in it
+                (self.path / name).parent.rmdir()
 
     def remove_all(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
@@ -209,7 +213,7 @@ class RemoteFolder(Folder):
             data: bytes = system.cat_file(path, start=start, end=stop)
             return data
 
-    def write(self, name: str, data: bytes) -> None:
+    def write(self, name: str, data: bytes, *, sync: bool = False) -> None:
         system, path, url = self._at(name)
         with explained(url):
             system.pipe_file(path, data)

@@ -21,7 +21,7 @@ from byteweld.training.run import run
 if TYPE_CHECKING:  # slow to import, and training needs none of them
     from byteweld.comparison.corpora import Comparison
     from byteweld.dataset._manifest import Manifest
-    from byteweld.dataset.run import Progress
+    from byteweld.dataset.make import Progress
     from byteweld.evaluation.corpora import Evaluation
 
 
@@ -240,7 +240,7 @@ def tokenize(
         num_threads: default: one per processor. The result does not depend on it.
         runner: what encodes the files and writes the shards, as in `train`. The result does not
             depend on it.
-        progress: called with `byteweld.dataset.run.Progress` now and then.
+        progress: called with `byteweld.dataset.make.Progress` now and then.
         **options: how files are read (as in `train`), and what is written: `eot`, `eot_token`,
             `bos`, `special_text`, `validation`, `seed`, `shuffle`, `shard_tokens`, `pack`, `dtype`,
             `prefix`; see `byteweld.dataset.options.Options`.
@@ -259,8 +259,8 @@ def tokenize(
         >>> manifest.documents, manifest.tokens  # each document ends with <|end|>
         (2, 5)
     """
+    from byteweld.dataset.make import make
     from byteweld.dataset.options import Options
-    from byteweld.dataset.run import run as make
 
     if not isinstance(tokenizer, Tokenizer):
         raise TypeError(f"tokenizer is {tokenizer!r}; it must be a Tokenizer, as load() returns")
@@ -275,23 +275,12 @@ def tokenize(
     plan = Options(format=format, **options).complete(tokenizer)
     sources = _open(source, documents, None, reading, without=out)
     with _runner(runner, num_threads) as running:
-        if running is not None:
-            from byteweld.dataset.distributed import run_on
-
-            return run_on(
-                running,
-                sources,
-                tokenizer,
-                os.fspath(out),
-                plan,
-                overwrite=overwrite,
-                progress=progress,
-            ).manifest
         return make(
             sources,
             tokenizer,
             out,
             plan,
+            runner=running,
             overwrite=overwrite,
             num_threads=num_threads,
             progress=progress,

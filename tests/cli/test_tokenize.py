@@ -14,7 +14,7 @@ import pytest
 
 import byteweld
 from byteweld.cli import main
-from byteweld.dataset import run
+from byteweld.dataset import _stream, make
 from tests.helpers.tokenized import EOT, encoded, flat, make_documents, make_tokenizer, write_jsonl
 
 
@@ -133,8 +133,8 @@ def test_standard_input(place):
 
 def test_a_resumed_run_says_so(place, capsys, monkeypatch):
     write_jsonl(Path("corpus/a.jsonl"), make_documents(20_000))
-    monkeypatch.setattr(run, "_CHECKPOINT_SECONDS", 0)
-    real, calls = run._Run._receive, []
+    monkeypatch.setattr(_stream, "_RECORD_SECONDS", 0)
+    real, calls = _stream.EncodingPass._receive, []
 
     def receive(self, *block):
         real(self, *block)
@@ -143,7 +143,7 @@ def test_a_resumed_run_says_so(place, capsys, monkeypatch):
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(run._Run, "_receive", receive)
+        patch.setattr(_stream.EncodingPass, "_receive", receive)
         assert main(command()) == 130
     capsys.readouterr()
     assert main(command()) == 0

@@ -41,6 +41,7 @@ class Slice(NamedTuple):
     first_file: int  # the number of the first file in the corpus
     files: tuple[File | FilePart, ...]
     size: int  # in stored bytes
+    start: tuple[int, ...] | None = None  # where to begin in the first file
 
     def __str__(self) -> str:
         first = self.files[0]

@@ -7,7 +7,8 @@ so it is the same on every machine and after every interruption.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     import numpy as np  # slow to import
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
 _GOLDEN = 0x9E37_79B9_7F4A_7C15
 _MASK = (1 << 64) - 1
+# A bucket of about this many bytes of (stored) text; more text only makes the buckets larger.
+_BUCKET_BYTES: Final = 64 << 20
+_MAX_BUCKETS: Final = 128
+_UNKNOWN_BUCKETS: Final = 32  # if the size of the corpus is not known
 
 
 def mixed(numbers: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
@@ -51,6 +56,43 @@ def bucket_of(numbers: NDArray[np.uint64], seed: int, num_buckets: int) -> NDArr
     import numpy as np
 
     return (mixed(numbers, seed ^ 0x5A5A) % np.uint64(num_buckets)).astype(np.int64)
+
+
+def num_buckets(total_bytes: int | None) -> int:
+    """Return the number of buckets of each split, for a corpus of this size."""
+    if total_bytes is None:
+        return _UNKNOWN_BUCKETS
+    return min(max(1, -(-total_bytes // _BUCKET_BYTES)), _MAX_BUCKETS)
+
+
+@dataclass(frozen=True)
+class Targets:
+    """Where documents belong: in a split or, if they are shuffled, in a bucket of a split."""
+
+    seed: int
+    validation: float
+    buckets: int | None  # of each split; None: documents are not shuffled
+
+    @property
+    def is_one(self) -> bool:
+        """Whether all documents belong to one split and are not shuffled."""
+        return not self.validation and self.buckets is None
+
+    @property
+    def count(self) -> int:
+        """The number of targets."""
+        return (2 if self.validation else 1) * (self.buckets or 1)
+
+    def of(self, numbers: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return the target of each document, by its number in the corpus."""
+        import numpy as np
+
+        found = np.zeros(len(numbers), np.int64)
+        if self.validation:
+            found += is_validation(numbers, self.seed, self.validation)
+        if self.buckets is not None:
+            found = found * self.buckets + bucket_of(numbers, self.seed, self.buckets)
+        return found
 
 
 def order_in_bucket(bucket: int, num_documents: int, seed: int) -> NDArray[Any]:

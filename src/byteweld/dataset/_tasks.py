@@ -9,27 +9,28 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-from collections import Counter
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from byteweld._folders import Folder
+from byteweld._folders import Folder, LocalFolder
 from byteweld.corpus import Corpus, File, digest_file
 from byteweld.corpus._parts import FilePart
 from byteweld.corpus._slices import Slice, slice_corpus, with_lines
 from byteweld.dataset import _order
-from byteweld.dataset._document_files import DocumentFiles
-from byteweld.dataset._encoding import encode_blocks
-from byteweld.dataset._manifest import MAX_LISTED_SKIPS, FileEntry, ShardEntry
-from byteweld.dataset._pieces import Piece, ShardPlan
+from byteweld.dataset._document_files import SUFFIXES, DocumentFiles, batches, in_order
+from byteweld.dataset._encoding import Encoded, encode_blocks
+from byteweld.dataset._job import ANNOUNCED
+from byteweld.dataset._manifest import FileEntry, ShardEntry
+from byteweld.dataset._order import Targets
+from byteweld.dataset._plan import Piece, ShardPlan
 from byteweld.dataset._shard import LENGTH_BYTES, Shard, ShardName, mapped
-from byteweld.dataset._writer import file_digest
 from byteweld.dataset.formats import FORMATS
 from byteweld.dataset.options import Plan
 from byteweld.errors import CorpusError
-from byteweld.jobs._work import Work
+from byteweld.jobs._work import Work, write_record
 from byteweld.sources import Sources
 from byteweld.tokenizer import Tokenizer
 
@@ -41,15 +42,72 @@ SLICES: Final = "slices"
 DIGESTS: Final = "digests"
 GROUPS: Final = "groups"
 BUCKETS: Final = "buckets"
-SHARDS: Final = "shards"
-_BATCH_TOKENS: Final = 1 << 22
+_BATCH_DOCUMENTS: Final = 1 << 20
 
 
-def _put(work: Work, stage: str, number: int, result: Any, files: DocumentFiles) -> Any:
-    """Move the files of documents to the work folder, and note the result."""
-    files.close()
-    named = {f"{stage}/{number:07d}{path.suffix}": path for path in files.paths}
-    return work.put(stage, number, result, named)
+def stem_of(stage: str, number: int) -> str:
+    """Return the name of the files of a task's documents, without suffixes."""
+    return f"{stage}/{number:07d}"
+
+
+def shard_stage(split: str) -> str:
+    """Return the stage that has the shards of a split."""
+    return f"shards-{split}"
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Where tasks keep documents, and how."""
+
+    work: Work
+    dtype: str
+    header_bytes: int  # before the ids; for the format
+    is_hashed: bool  # the ids alone are a file of the format, whose SHA-256 is needed
+
+    @property
+    def kind(self) -> np.dtype[Any]:
+        """The dtype of ids on disk."""
+        import numpy as np
+
+        return np.dtype(self.dtype).newbyteorder("<")
+
+    @property
+    def local_folder(self) -> Path:
+        """The work folder as a path; only if it is local."""
+        assert isinstance(self.work.folder, LocalFolder)
+        return self.work.folder.path
+
+    def remove(self, piece: Piece) -> None:
+        """Remove the files of a piece."""
+        for suffix in SUFFIXES:
+            self.work.folder.remove(piece.stem + suffix)
+
+    def create(self, scratch: Path) -> DocumentFiles:
+        """Open files for documents in a scratch folder."""
+        return DocumentFiles(scratch / "documents", self.kind, self.header_bytes)
+
+    def put(self, stage: str, number: int, result: Any, files: DocumentFiles) -> Any:
+        """Move the files of documents to the work folder, and note the result."""
+        files.close()
+        stem = stem_of(stage, number)
+        named = {stem + suffix: path for suffix, path in zip(SUFFIXES, files.paths, strict=True)}
+        return self.work.put(stage, number, result, named)
+
+    def lengths(self, piece: Piece) -> NDArray[np.int64]:
+        """Return the lengths of the documents of a piece."""
+        import numpy as np
+
+        start = piece.first_document * LENGTH_BYTES
+        stop = start + piece.documents * LENGTH_BYTES
+        return np.frombuffer(self.work.folder.read(f"{piece.stem}.lengths", start, stop), "<i8")
+
+    def blocks(self, piece: Piece) -> Iterator[bytes]:
+        """Yield the ids of a piece, some at a time."""
+        size = self.kind.itemsize
+        start = self.header_bytes + piece.first_token * size
+        yield from self.work.folder.blocks(
+            f"{piece.stem}.tokens", start, start + piece.tokens * size
+        )
 
 
 # ---------------------------------------------------------------------- slices
@@ -57,12 +115,11 @@ def _put(work: Work, stage: str, number: int, result: Any, files: DocumentFiles)
 
 @dataclass(frozen=True)
 class EncodeSlice:
-    """Encodes the documents of a slice, and returns what is to be said of them."""
+    """Encodes the documents of a slice; returns its number and what was encoded."""
 
-    work: Work
+    storage: Storage
     tok: Tokenizer
     corpus: Corpus  # how it is read
-    dtype: str
     special_text: str
     before: list[int]
     after: list[int]
@@ -71,14 +128,13 @@ class EncodeSlice:
 
     @classmethod
     def of(
-        cls, work: Work, tok: Tokenizer, corpus: Corpus, plan: Plan, num_threads: int | None
+        cls, storage: Storage, tok: Tokenizer, corpus: Corpus, plan: Plan, num_threads: int | None
     ) -> EncodeSlice:
         """Return the task for a corpus."""
         return cls(
-            work,
+            storage,
             tok,
             dataclasses.replace(corpus, files=(), skipped_files={}),
-            plan.options.dtype or "",
             plan.options.special_text,
             plan.before,
             plan.after,
@@ -87,7 +143,7 @@ class EncodeSlice:
         )
 
     def __call__(self, part: Slice) -> tuple[int, Any]:
-        self.work.check()
+        self.storage.work.check()
         corpus = slice_corpus(self.corpus, part)
         try:
             return part.number, self._encode(part, corpus)
@@ -101,36 +157,24 @@ class EncodeSlice:
     def _encode(self, part: Slice, corpus: Corpus) -> Any:
         import numpy as np
 
-        totals = {"text_bytes": 0, "skipped": 0}
-        specials: Counter[str] = Counter()
-        finished: list[Any] = []
-        skips: list[Any] = []
+        encoded = Encoded()
+        with self.storage.work.folder.scratch() as scratch:
+            files = self.storage.create(scratch)
 
-        def note(events: Any) -> None:
-            finished.extend(
-                (part.first_file + file, size, None if digest is None else f"{digest:032x}", *rest)
-                for file, size, digest, *rest in events[0]
-            )
-            room = MAX_LISTED_SKIPS - len(skips)
-            skips.extend((part.first_file + file, *rest) for file, *rest in events[1][:room])
-            totals["skipped"] += events[2]
-
-        with self.work.folder.scratch() as scratch:
-            kind = np.dtype(self.dtype).newbyteorder("<")
-            files = DocumentFiles(scratch / "documents", kind)
-
-            def receive(ids: Any, ends: Any, *rest: Any) -> None:
-                _, text_bytes, _, special, _, events = rest
+            def receive(
+                ids: Any, ends: Any, _open: bool, text_bytes: int, _stored: int, *rest: Any
+            ) -> None:
+                specials, _, events = rest
                 files.append(ids, ends.astype(np.int64))
-                totals["text_bytes"] += text_bytes
-                specials.update(special)
-                note(events)
+                encoded.add(len(ids), len(ends), text_bytes, specials)
+                encoded.note(events, part.first_file)
 
             try:
                 if corpus.files:
                     last = encode_blocks(
                         Sources(corpus=corpus),
                         self.tok,
+                        start=part.start,
                         special_text=self.special_text,
                         prefix=self.before,
                         suffix=self.after,
@@ -140,17 +184,12 @@ class EncodeSlice:
                         progress=lambda: None,
                         unit="slice",
                     )
-                    note(last)
+                    encoded.note(last, part.first_file)
                 result = {
-                    "documents": files.documents,
-                    "tokens": files.tokens,
-                    **totals,
-                    "special_text": specials,
-                    "skips": skips,
-                    "finished": finished,
+                    **encoded.to_json(),
                     "is_divided": isinstance(part.files[0], FilePart),
                 }
-                return _put(self.work, SLICES, part.number, result, files)
+                return self.storage.put(SLICES, part.number, result, files)
             finally:
                 files.close()
 
@@ -180,7 +219,7 @@ class DigestFile:
         except (FileNotFoundError, PermissionError):
             if not self.is_skipped:
                 raise
-        return item.number, self.work.put(DIGESTS, item.number, result, {})
+        return item.number, self.work.put(DIGESTS, item.number, result)
 
 
 # ---------------------------------------------------------------------- groups and buckets
@@ -200,31 +239,23 @@ class Numbered(NamedTuple):
 
 @dataclass(frozen=True)
 class GroupSlice:
-    """Puts the documents of a slice in groups, one for each split or bucket of a split.
+    """Puts the documents of a slice in groups, one for each target.
 
-    Returns the (group, documents, tokens) of those that are not empty.
+    Returns the (target, documents, tokens) of those that are not empty.
     """
 
-    work: Work
-    dtype: str
-    seed: int
-    validation: float
-    num_buckets: int | None  # None: documents are not shuffled
+    storage: Storage
+    targets: Targets
 
     def __call__(self, item: Numbered) -> tuple[int, Any]:
         import numpy as np
 
-        self.work.check()
-        folder = self.work.folder
-        stem = f"{SLICES}/{item.slice:07d}"
-        lengths = read_lengths(folder, stem, 0, item.documents)
-        numbers = np.arange(item.first_number, item.first_number + item.documents, dtype=np.uint64)
-        targets = np.zeros(item.documents, np.int64)
-        if self.validation:
-            targets += _order.is_validation(numbers, self.seed, self.validation)
-        if self.num_buckets is not None:
-            buckets = _order.bucket_of(numbers, self.seed, self.num_buckets)
-            targets = targets * self.num_buckets + buckets
+        storage = self.storage
+        storage.work.check()
+        whole = Piece(stem_of(SLICES, item.slice), 0, item.tokens, 0, item.documents)
+        lengths = storage.lengths(whole)
+        stop = item.first_number + item.documents
+        targets = self.targets.of(np.arange(item.first_number, stop, dtype=np.uint64))
         order = np.argsort(targets, kind="stable")
         starts = (np.cumsum(lengths) - lengths)[order]
         lengths, targets = lengths[order], targets[order]
@@ -234,22 +265,22 @@ class GroupSlice:
             (int(group), len(part), int(part.sum()))
             for group, part in zip(groups, parts, strict=True)
         ]
-        kind = np.dtype(self.dtype).newbyteorder("<")
-        with folder.scratch() as scratch, folder.local(f"{stem}.tokens") as tokens:
-            files = DocumentFiles(scratch / "documents", kind)
+        folder = storage.work.folder
+        with folder.scratch() as scratch, folder.local(f"{whole.stem}.tokens") as tokens:
+            files = storage.create(scratch)
             try:
-                ids = mapped(tokens, self.dtype, item.tokens, 0)
-                for some in _batches(lengths):
+                ids = mapped(tokens, storage.dtype, item.tokens, storage.header_bytes)
+                for some in batches(lengths):
                     files.append(
                         _order.gather(ids, starts[some], lengths[some]), np.cumsum(lengths[some])
                     )
-                return item.slice, _put(self.work, GROUPS, item.slice, result, files)
+                return item.slice, storage.put(GROUPS, item.slice, result, files)
             finally:
                 files.close()
 
 
 class Bucket(NamedTuple):
-    """A bucket, and the pieces of all slices that belong to it."""
+    """A bucket, and the pieces of the corpus that belong to it."""
 
     number: int
     pieces: tuple[Piece, ...]
@@ -260,89 +291,40 @@ class Bucket(NamedTuple):
 
 @dataclass(frozen=True)
 class ShuffleBucket:
-    """Puts the documents of a bucket in random order."""
+    """Puts the documents of a bucket in random order; returns their number and their tokens."""
 
-    work: Work
-    dtype: str
+    storage: Storage
     seed: int
 
     def __call__(self, item: Bucket) -> tuple[int, Any]:
         import numpy as np
 
-        self.work.check()
-        kind = np.dtype(self.dtype).newbyteorder("<")
-        with self.work.folder.scratch() as scratch:
-            gathered = DocumentFiles(scratch / "gathered", kind)
-            shuffled = DocumentFiles(scratch / "documents", kind)
+        storage = self.storage
+        storage.work.check()
+        with storage.work.folder.scratch() as scratch:
+            gathered = DocumentFiles(scratch / "gathered", storage.kind)
+            shuffled = storage.create(scratch)
             try:
                 for piece in item.pieces:
-                    lengths = piece_lengths(self.work.folder, piece)
-                    ends = np.cumsum(lengths)
-                    blocks = piece_blocks(self.work.folder, piece, kind)
-                    _append_blocks(gathered, blocks, ends)
+                    done, ends = 0, np.cumsum(storage.lengths(piece))
+                    for block in storage.blocks(piece):
+                        ids = np.frombuffer(block, storage.kind)
+                        first, last = np.searchsorted(ends, [done, done + len(ids)], side="right")
+                        # Documents without ids at the start come with the first block.
+                        gathered.append(ids, ends[int(first) if done else 0 : int(last)] - done)
+                        done += len(ids)
+                    if not done:
+                        gathered.append(np.zeros(0, np.uint32), ends)
                 gathered.close()
-                order = _order.order_in_bucket(item.number, gathered.documents, self.seed)
-                for ids, ends in gathered.batches(order, 0):
+                tokens, documents = gathered.tokens, gathered.documents
+                order = _order.order_in_bucket(item.number, documents, self.seed)
+                stem = scratch / "gathered"
+                for ids, ends in in_order(stem, storage.kind, 0, tokens, documents, order):
                     shuffled.append(ids, ends)
-                result = [shuffled.documents, shuffled.tokens]
-                return item.number, _put(self.work, BUCKETS, item.number, result, shuffled)
+                return item.number, storage.put(BUCKETS, item.number, [documents, tokens], shuffled)
             finally:
                 gathered.close()
                 shuffled.close()
-
-
-def _append_blocks(
-    files: DocumentFiles, blocks: Iterator[NDArray[Any]], ends: NDArray[np.int64]
-) -> None:
-    """Append documents whose ids come in blocks."""
-    import numpy as np
-
-    done = 0
-    for ids in blocks:
-        first, last = np.searchsorted(ends, [done, done + len(ids)], side="right")
-        # Documents without ids at the start come with the first block.
-        here = ends[: int(last)] if done == 0 else ends[int(first) : int(last)]
-        files.append(ids, here - done)
-        done += len(ids)
-    if done == 0:
-        files.append(np.empty(0, np.uint32), ends)
-
-
-def _batches(lengths: NDArray[np.int64]) -> Iterator[slice]:
-    """Yield ranges of documents with about as many ids each, or one longer document."""
-    import numpy as np
-
-    ends = np.cumsum(lengths)
-    start = 0
-    while start < len(ends):
-        before = int(ends[start - 1]) if start else 0
-        stop = int(np.searchsorted(ends, before + _BATCH_TOKENS, side="right"))
-        stop = max(stop, start + 1)
-        yield slice(start, stop)
-        start = stop
-
-
-def read_lengths(folder: Folder, stem: str, first: int, count: int) -> NDArray[np.int64]:
-    """Return the lengths of some documents of a task."""
-    import numpy as np
-
-    first, stop = first * LENGTH_BYTES, (first + count) * LENGTH_BYTES
-    return np.frombuffer(folder.read(f"{stem}.lengths", first, stop), "<i8")
-
-
-def piece_lengths(folder: Folder, piece: Piece) -> NDArray[np.int64]:
-    """Return the lengths of the documents of a piece."""
-    return read_lengths(folder, piece.name, piece.first_document, piece.documents)
-
-
-def piece_blocks(folder: Folder, piece: Piece, kind: np.dtype[Any]) -> Iterator[NDArray[Any]]:
-    """Yield the ids of a piece, some at a time."""
-    import numpy as np
-
-    start = piece.first_token * kind.itemsize
-    stop = start + piece.tokens * kind.itemsize
-    for block in folder.blocks(f"{piece.name}.tokens", start, stop):
-        yield np.frombuffer(block, kind)
 
 
 # ---------------------------------------------------------------------- shards
@@ -350,30 +332,27 @@ def piece_blocks(folder: Folder, piece: Piece, kind: np.dtype[Any]) -> Iterator[
 
 @dataclass(frozen=True)
 class WriteShard:
-    """Writes a shard in its format, publishes its files, and returns its part of the manifest."""
+    """Writes a shard in its format and publishes its files; returns its part of the manifest."""
 
-    work: Work
+    storage: Storage
     out: Folder
     format: str
-    dtype: str
     name: ShardName
     pack: int | None
 
-    def __call__(self, plan: ShardPlan) -> tuple[int, Any]:
-        self.work.check()
+    def __call__(self, plan: ShardPlan) -> tuple[ShardPlan, ShardEntry]:
+        work = self.storage.work
+        work.check()
         format = FORMATS[self.format]
         name = self.name._replace(split=plan.split, number=plan.number)
         names = format.file_names(name)
-        with self.work.folder.scratch() as scratch:
-            tokens, lengths = scratch / "shard.tokens", scratch / "shard.lengths"
-            digest = self._write_tokens(plan, tokens, format.header_bytes)
-            self._write_lengths(plan, lengths)
+        with work.folder.scratch() as scratch:
             shard = Shard(
                 name=name,
-                tokens=tokens,
-                lengths=lengths,
-                dtype=self.dtype,
-                header_bytes=format.header_bytes,
+                tokens=self._tokens(plan, scratch),
+                lengths=self._lengths(plan, scratch),
+                dtype=self.storage.dtype,
+                header_bytes=self.storage.header_bytes,
                 num_tokens=plan.tokens,
                 num_documents=plan.documents,
                 continues=plan.continues,
@@ -383,8 +362,8 @@ class WriteShard:
             for file in names:
                 (made / file).parent.mkdir(parents=True, exist_ok=True)
             format.write(shard, made)
-            known = {names[0]: digest} if self._is_final else {}
-            files = publish(made, self.out, names, known)
+            known = {names[0]: plan.digest}
+            files = publish(work, made, self.out, names, known)
         entry = ShardEntry(
             split=plan.split,
             number=plan.number,
@@ -393,49 +372,65 @@ class WriteShard:
             files=files,
             continues=plan.continues,
         )
-        return plan.task, self.work.put(SHARDS, plan.task, dataclasses.asdict(entry), {})
+        work.put(shard_stage(plan.split), plan.number, dataclasses.asdict(entry), sync=True)
+        return plan, entry
 
-    @property
-    def _is_final(self) -> bool:
-        """Whether the file of ids is published as it is."""
-        format = FORMATS[self.format]
-        return format.is_raw and not format.header_bytes
-
-    def _write_tokens(self, plan: ShardPlan, path: Path, header_bytes: int) -> str:
-        import numpy as np
-
-        size = np.dtype(self.dtype).itemsize
-        digest = hashlib.sha256()
+    def _tokens(self, plan: ShardPlan, scratch: Path) -> Path:
+        """Return a file with the ids of the shard, which may be changed."""
+        path, header = scratch / "shard.tokens", self.storage.header_bytes
+        first = plan.pieces[0] if len(plan.pieces) == 1 else None
+        size = header + plan.tokens * self.storage.kind.itemsize
+        if (
+            first is not None
+            and first.first_token == 0
+            and self._link(f"{first.stem}.tokens", size, path)
+        ):
+            return path
         with path.open("xb") as file:
-            file.write(bytes(header_bytes))
+            file.write(bytes(header))
             for piece in plan.pieces:
-                start, stop = piece.first_token * size, (piece.first_token + piece.tokens) * size
-                for block in self.work.folder.blocks(f"{piece.name}.tokens", start, stop):
+                for block in self.storage.blocks(piece):
                     file.write(block)
-                    digest.update(block)
-                    if self._is_final:
-                        _start_writing(file)
-        return digest.hexdigest()
+                    _start_writing(file)
+        return path
 
-    def _write_lengths(self, plan: ShardPlan, path: Path) -> None:
+    def _lengths(self, plan: ShardPlan, scratch: Path) -> Path:
+        """Return a file with the lengths of the documents, or rows, of the shard."""
         import numpy as np
 
+        path, left, first_length = scratch / "shard.lengths", plan.tokens, plan.first_length
+        if plan.rows is None and len(plan.pieces) == 1 and not plan.continues:
+            piece, size = plan.pieces[0], plan.documents * LENGTH_BYTES
+            is_whole = piece.first_document == 0 and first_length is None
+            if is_whole and self._link(f"{piece.stem}.lengths", size, path):
+                return path
         with path.open("xb") as file:
-            if plan.rows is not None:
-                file.write(np.full(plan.rows, self.pack, "<i8").tobytes())
-                return
-            left, first_length = plan.tokens, plan.first_length
-            for piece in plan.pieces:
-                if not piece.documents:
-                    continue
-                lengths = piece_lengths(self.work.folder, piece)
-                if first_length is not None:
-                    lengths = lengths.copy()
-                    lengths[0], first_length = first_length, None
-                left -= int(lengths.sum())
-                file.write(lengths.astype("<i8").tobytes())
+            for first in range(0, plan.rows or 0, _BATCH_DOCUMENTS):
+                count = min(_BATCH_DOCUMENTS, (plan.rows or 0) - first)
+                file.write(np.full(count, self.pack, "<i8").tobytes())
+            for piece in plan.pieces if plan.rows is None else ():
+                for first in range(0, piece.documents, _BATCH_DOCUMENTS):
+                    count = min(_BATCH_DOCUMENTS, piece.documents - first)
+                    lengths = self.storage.lengths(piece.part(0, 0, first, count))
+                    if first_length is not None:
+                        lengths = lengths.copy()
+                        lengths[0], first_length = first_length, None
+                    left -= int(lengths.sum())
+                    file.write(lengths.astype("<i8").tobytes())
             if plan.continues:
                 file.write(np.array([left], "<i8").tobytes())
+        return path
+
+    def _link(self, name: str, size: int, path: Path) -> bool:
+        """Link a whole file of the work folder instead of copying it, if that is possible."""
+        folder = self.storage.work.folder
+        if not isinstance(folder, LocalFolder) or folder.size(name) != size:
+            return False
+        try:
+            path.hardlink_to(folder.path / name)
+        except OSError:  # a file system without links
+            shutil.copyfile(folder.path / name, path)
+        return True
 
 
 def _start_writing(file: Any) -> None:
@@ -446,14 +441,20 @@ def _start_writing(file: Any) -> None:
 
 
 def publish(
-    made: Path, out: Folder, names: tuple[str, ...], known: dict[str, str]
+    work: Work, made: Path, out: Folder, names: tuple[str, ...], known: Mapping[str, str | None]
 ) -> tuple[FileEntry, ...]:
     """Move files to the dataset, the first one last, and return their entries."""
     entries = []
     for name in names:
-        with (made / name).open("rb") as file:
-            digest = known.get(name) or file_digest(file)
+        digest = known.get(name) or _digest(made / name)
         entries.append(FileEntry(name=name, size=(made / name).stat().st_size, sha256=digest))
+    # First, so that starting over finds them, even if this process is killed.
+    write_record(work.folder, f"{ANNOUNCED}/{names[0].replace('/', '-')}.json", names)
     for name in reversed(names):
         out.put(made / name, name, sync=True)
     return tuple(entries)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

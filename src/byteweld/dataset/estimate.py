@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from byteweld.dataset._encoding import encode_sources
+from byteweld.dataset._encoding import encode_blocks
 from byteweld.dataset._shard import LENGTH_BYTES
 from byteweld.dataset.options import Plan
 from byteweld.sources import Sources
@@ -99,10 +99,9 @@ def _sample(
             raise _Enough
 
     try:
-        encode_sources(
+        encode_blocks(
             file,
             tok,
-            start=None,
             special_text="text",
             prefix=plan.before,
             suffix=plan.after,

@@ -1,7 +1,7 @@
 """The work folder of a job: what identifies the job, and what its tasks have done so far.
 
-A task writes its files first and a small JSON file last. A task whose JSON file is there is not run
-again, so a job that was interrupted goes on where it was.
+A task writes its files first and its record last, a small JSON file. A task whose record is there
+is not run again, so a job that was interrupted resumes, on any runner.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -24,10 +24,12 @@ from byteweld.corpus._slices import Slice
 from byteweld.errors import FormatError
 from byteweld.jobs import Runner
 
-JOB: Final = "tasks.json"
-_DETAILS: Final = "details.json"
+JOB: Final = "job.json"  # the SHA-256 of the facts
+_FACTS: Final = "facts.json"
 _REMOVALS: Final = 20
 _SECONDS_BETWEEN_REMOVALS: Final = 0.1
+
+Facts = Mapping[str, Any]
 
 
 class Work(NamedTuple):
@@ -35,12 +37,13 @@ class Work(NamedTuple):
 
     folder: Folder
     job: str  # the SHA-256 of what identifies the job
+    restarted: tuple[str, ...] = ()  # what had changed, if the job started over
 
     def check(self) -> None:
         """Raise if this machine does not see the work folder of the job."""
         try:
-            found = json.loads(self.folder.read(JOB))["sha256"]
-        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            found = read_record(self.folder, JOB)["sha256"]
+        except (FileNotFoundError, FormatError, KeyError, TypeError):
             found = None
         if found != self.job:
             raise FileNotFoundError(
@@ -48,43 +51,99 @@ class Work(NamedTuple):
                 "choose one that all machines see, with work= (--work)"
             )
 
-    def details(self) -> dict[str, Any]:
-        """Return the details of the job."""
-        return _read_json(self.folder, _DETAILS)
+    def facts(self) -> dict[str, Any]:
+        """Return what identifies the job."""
+        return _read_object(self.folder, _FACTS)
 
     def results(self, stage: str) -> dict[int, Any]:
         """Return the results of the tasks of a stage that are done, by their numbers.
 
-        A task is not done if one of its files is missing or short, as after a power failure.
+        A task is not done if its record is damaged, or one of its files is missing or short, as
+        after a power failure.
         """
         found = {}
         for name in sorted(self.folder.folder(stage).names()):
-            if not name.endswith(".json"):
+            number = name.removesuffix(".json")
+            if number == name or not number.isdecimal():
                 continue
             try:
-                noted = json.loads(self.folder.read(f"{stage}/{name}"))
-                files, result = noted["files"], noted["result"]
-            except (ValueError, KeyError, TypeError):
+                noted = read_record(self.folder, f"{stage}/{name}")
+                files, result = noted["files"].items(), noted["result"]
+            except (FormatError, KeyError, TypeError, AttributeError):
                 continue
-            if all(self.folder.size(file) == size for file, size in files.items()):
-                found[int(name[:-5])] = result
+            if all(self.folder.size(file) == size for file, size in files):
+                found[int(number)] = result
         return found
 
-    def put(self, stage: str, number: int, result: Any, files: Mapping[str, Path]) -> Any:
+    def records(self, stage: str) -> list[Any]:
+        """Return the results of a stage whose tasks were done one after another.
+
+        Raises FormatError if one is damaged.
+        """
+        names = self.folder.folder(stage).names()
+        count = sum(name.endswith(".json") for name in names)
+        return [
+            read_record(self.folder, f"{stage}/{number:07d}.json")["result"]
+            for number in range(count)
+        ]
+
+    def put(
+        self,
+        stage: str,
+        number: int,
+        result: Any,
+        files: Mapping[str, Path] | None = None,
+        *,
+        sync: bool = False,
+    ) -> Any:
         """Move files to the folder, and note the result of a task; return it as it will be read."""
         sizes = {}
-        for name, file in files.items():
+        for name, file in (files or {}).items():
             sizes[name] = file.stat().st_size
             self.folder.put(file, name)
-        noted = json.dumps({"result": result, "files": sizes})
-        self.folder.write(f"{stage}/{number:07d}.json", noted.encode())
-        return json.loads(noted)["result"]
+        noted = {"result": result, "files": sizes}
+        return write_record(self.folder, f"{stage}/{number:07d}.json", noted, sync=sync)["result"]
+
+
+# ---------------------------------------------------------------------- records
+
+
+def write_record(folder: Folder, name: str, value: Any, *, sync: bool = False) -> Any:
+    """Write a JSON value and, in another line, its SHA-256; return the value as it will be read."""
+    line = json.dumps(value).encode() + b"\n"
+    digest = hashlib.sha256(line).hexdigest().encode()
+    folder.write(name, line + digest + b"\n", sync=sync)
+    return json.loads(line)
+
+
+def read_record(folder: Folder, name: str) -> Any:
+    """Read what `write_record` wrote."""
+    line, _, digest = folder.read(name).partition(b"\n")
+    if digest != hashlib.sha256(line + b"\n").hexdigest().encode() + b"\n":
+        raise FormatError(
+            "damaged: its SHA-256 is not that in its last line; start over with overwrite=True "
+            f"(--force), or remove {folder}",
+            path=f"{folder}/{name}",
+        )
+    return json.loads(line)
+
+
+def _read_object(folder: Folder, name: str) -> dict[str, Any]:
+    found = read_record(folder, name)
+    if not isinstance(found, dict):
+        raise FormatError(
+            f"damaged: expected an object, found {type(found).__name__}", path=f"{folder}/{name}"
+        )
+    return found
+
+
+# ---------------------------------------------------------------------- jobs
 
 
 @contextlib.contextmanager
 def begun(
     runner: Runner,
-    facts: Mapping[str, Any],
+    facts: Facts,
     near: str | os.PathLike[str] | None,
     *,
     overwrite: bool = False,
@@ -102,7 +161,7 @@ def begun(
             )
         made = Path(tempfile.mkdtemp(prefix="byteweld-"))
         try:
-            yield begin(LocalFolder(made / "work"), facts, overwrite=True)
+            yield begin(LocalFolder(made / "work"), facts)
         finally:
             _remove_in_use(made)
         return
@@ -110,15 +169,15 @@ def begun(
         assert near is not None
         folder = unfinished(near)
     else:
-        # A name of its own for each job: the folder may have other files, and other jobs.
-        folder = open_folder(runner.work).folder(f"byteweld-{_digest(facts)[:16]}")
+        # The folder may have other files and other jobs, so each job has a folder in it.
+        folder = open_folder(runner.work).folder(f"byteweld-{digest_of([facts])[:16]}")
     work = begin(folder, facts, overwrite=overwrite)
     yield work
     work.folder.remove_all()
 
 
 def _remove_in_use(folder: Path) -> None:
-    """Remove a folder that tasks may still write to: after a failure, those that run go on.
+    """Remove a folder that tasks may still write to: after a failure, those that run continue.
 
     Whatever happens here must not hide the failure.
     """
@@ -129,64 +188,69 @@ def _remove_in_use(folder: Path) -> None:
         time.sleep(_SECONDS_BETWEEN_REMOVALS)
 
 
-def resumed(folder: Folder) -> tuple[Work, dict[str, Any]]:
-    """Return the work folder of a job that others have begun, and what identifies the job."""
-    facts = _read_json(folder, JOB)
-    return Work(folder, str(facts.get("sha256"))), facts
-
-
-def _read_json(folder: Folder, name: str) -> dict[str, Any]:
-    try:
-        found = json.loads(folder.read(name))
-        if not isinstance(found, dict):
-            raise ValueError(f"expected an object, found {type(found).__name__}")
-    except ValueError as error:
-        raise FormatError(
-            f"damaged ({error}); remove {folder} to start over", path=f"{folder}/{name}"
-        ) from None
-    return found
-
-
 def unfinished(path: str | os.PathLike[str]) -> Folder:
     """Return the work folder next to a result."""
     return open_folder(os.fspath(path).rstrip("/") + ".unfinished")
 
 
-def _digest(facts: Mapping[str, Any]) -> str:
-    described = {**facts, "byteweld": _native.__version__}
-    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
+def resumed(folder: Folder) -> Work:
+    """Return the work folder of a job that others have begun."""
+    return Work(folder, str(_read_object(folder, JOB).get("sha256")))
+
+
+def changed_facts(before: Facts, now: Facts) -> list[str]:
+    """Say what differs between two jobs."""
+    found = []
+    for name in {**before, **now}:
+        old, new = before.get(name), now.get(name)
+        if old != new:
+            is_short = not isinstance(old, dict | list) and not isinstance(new, dict | list)
+            found.append(f"{name} was {old!r}, now {new!r}" if is_short else f"other {name}")
+    return found
 
 
 def begin(
     folder: Folder,
-    facts: Mapping[str, Any],
+    facts: Facts,
     *,
-    overwrite: bool,
-    details: Mapping[str, Any] | None = None,
+    overwrite: bool = False,
+    changes: Callable[[Facts, Facts], list[str]] = changed_facts,
+    stages: Sequence[str] = (),
 ) -> Work:
     """Return the work folder of a job, begun by this process or another one.
 
-    `details` are kept as well, for whoever goes on with the job. Raises FileExistsError if the
-    folder is that of another job, unless `overwrite`.
+    Args:
+        folder: the work folder.
+        facts: what identifies the job, as JSON values.
+        overwrite: start over, whatever the folder has.
+        changes: says what differs between two jobs. If it finds nothing, the job is the same.
+        stages: the job starts over if it has changed and none of these stages has any result.
+
+    Raises:
+        FileExistsError: if the folder is that of another job.
     """
     described = json.loads(json.dumps({**facts, "byteweld": _native.__version__}))
-    digest = _digest(facts)
+    digest = digest_of([described])
+    restarted: list[str] = []
     if overwrite:
         folder.remove_all()
-    if folder.exists(JOB):
-        before = _read_json(folder, JOB)
-        if before.get("sha256") != digest:
-            changed = [name for name, value in described.items() if before.get(name) != value]
+    elif folder.exists(JOB):
+        before = _read_object(folder, _FACTS)
+        restarted = changes(before, described)
+        if before.get("byteweld") != described["byteweld"]:
+            restarted += changed_facts(*({"byteweld": f.get("byteweld")} for f in (before, described)))
+        if restarted and (not stages or any(folder.folder(name).names() for name in stages)):
             raise FileExistsError(
-                f"{folder} has the unfinished work of another job, with other "
-                f"{', '.join(changed) or 'facts'}; run that job again to finish it, or pass "
-                "overwrite=True (--force) to start over"
+                f"{folder} has the unfinished work of another job: {'; '.join(restarted)}; run "
+                "that job again to finish it, or pass overwrite=True (--force) to start over"
             )
-    else:
-        if details is not None:
-            folder.write(_DETAILS, json.dumps(details).encode())
-        folder.write(JOB, json.dumps({**described, "sha256": digest}).encode())
-    return Work(folder, digest)
+        if restarted:
+            folder.remove_all()
+        elif before == described:
+            return resumed(folder)
+    write_record(folder, _FACTS, described, sync=True)
+    write_record(folder, JOB, {"sha256": digest}, sync=True)
+    return Work(folder, digest, tuple(restarted))
 
 
 def slice_facts(slices: Sequence[Slice]) -> dict[str, Any]:
@@ -199,5 +263,5 @@ def digest_of(values: Iterable[object]) -> str:
     """Return the SHA-256 of JSON values, which may be too many to list."""
     digest = hashlib.sha256()
     for value in values:
-        digest.update(json.dumps(value).encode() + b"\n")
+        digest.update(json.dumps(value, sort_keys=True).encode() + b"\n")
     return digest.hexdigest()

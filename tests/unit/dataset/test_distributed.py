@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 import byteweld
 from byteweld.corpus import open_corpus
 from byteweld.corpus._slices import divide
-from byteweld.dataset._pieces import Piece, plan_split
+from byteweld.dataset._manifest import load_manifest
+from byteweld.dataset._plan import Cutting, Piece, plan_shards
 from byteweld.jobs import Failure, LocalRunner, Runner
 from tests.helpers.tokenized import EOT, digests, make_documents, make_tokenizer, write_jsonl
 
@@ -150,36 +151,33 @@ def test_documents_without_ids_and_small_shards(
     pack=st.one_of(st.none(), st.integers(1, 5)),
 )
 def test_shards_have_all_ids_once_and_in_order(pieces, size, splits_documents, pack):
-    planned = [Piece("slices", n, 0, sum(x), 0, len(x)) for n, x in enumerate(pieces)]
-    read: list[int] = []
+    planned = [Piece(str(n), 0, sum(x), 0, len(x)) for n, x in enumerate(pieces)]
+    read: list[str] = []
 
     def lengths(piece):
         import numpy as np
 
-        read.append(piece.number)
-        return np.array(pieces[piece.number], np.int64)
+        read.append(piece.stem)
+        return np.array(pieces[int(piece.stem)], np.int64)
 
-    plan = plan_split(
-        "train",
-        planned,
-        shard_tokens=size,
-        splits_documents=splits_documents,
-        pack=pack,
-        lengths=lengths,
-    )
+    cutting = Cutting.of(size, pack, splits_documents=splits_documents)
+    shards = plan_shards("train", planned, cutting, lengths)
     starts = [sum(map(sum, pieces[:n])) for n in range(len(pieces))]
     at = 0
-    for shard in plan.shards:
+    for shard in shards:
         for piece in shard.pieces:
-            assert starts[piece.number] + piece.first_token == at
+            assert starts[int(piece.stem)] + piece.first_token == at
             at += piece.tokens
-    assert at == plan.tokens
-    assert plan.tokens + plan.dropped == sum(map(sum, pieces))
+    total = sum(map(sum, pieces))
+    assert at == (total if pack is None else total - total % pack)
     assert len(read) == len(set(read))  # of each piece at most once
-    if pack is None and size is not None and splits_documents:
-        assert all(shard.tokens == size for shard in plan.shards[:-1])
-    if pack is None and not splits_documents:
-        assert sum(shard.documents for shard in plan.shards) == sum(map(len, pieces))
+    assert [shard.number for shard in shards] == list(range(max(1, len(shards))))
+    if pack is not None:
+        assert [shard.documents * pack for shard in shards] == [shard.tokens for shard in shards]
+    elif size is not None and splits_documents:
+        assert all(shard.tokens == size for shard in shards[:-1])
+    else:
+        assert sum(shard.documents for shard in shards) == sum(map(len, pieces))
 
 
 # ---------------------------------------------------------------------- interruptions
@@ -217,39 +215,23 @@ def test_a_run_goes_on_where_it_was(tok, corpus, tmp_path, options):
     assert digests(out) == digests(tmp_path / "local")
 
 
-def test_a_run_goes_on_with_the_same_job_only(tok, corpus, tmp_path):
+def test_only_the_same_job_is_resumed(tok, corpus, tmp_path):
     out = tmp_path / "out"
+    same = {"on_error": "skip"}
     with pytest.raises(KeyboardInterrupt):
-        byteweld.tokenize(
-            corpus, tok, out=out, runner=Stopping(3, slice_bytes=1500), on_error="skip"
-        )
-    with pytest.raises(FileExistsError, match="another job, with other slices"):
-        byteweld.tokenize(
-            corpus, tok, out=out, runner=LocalRunner(slice_bytes=3000), on_error="skip"
-        )
-    with pytest.raises(FileExistsError, match="another job, with other tokenizer, options"):
-        byteweld.tokenize(
-            corpus, tok, out=out, runner=LocalRunner(slice_bytes=1500), on_error="skip", bos=True
-        )
-    with pytest.raises(FileExistsError, match="unfinished dataset of tasks"):
-        byteweld.tokenize(corpus, tok, out=out, on_error="skip")
-    byteweld.tokenize(
-        corpus,
-        tok,
-        out=out,
-        runner=LocalRunner(slice_bytes=3000),
-        on_error="skip",
-        bos=True,
-        overwrite=True,
-    )
+        byteweld.tokenize(corpus, tok, out=out, runner=Stopping(3, slice_bytes=1500), **same)
+    for runner in (LocalRunner(), "local"):
+        with pytest.raises(FileExistsError, match="another job: bos was False, now True"):
+            byteweld.tokenize(corpus, tok, out=out, runner=runner, bos=True, **same)
+    runner = LocalRunner(slice_bytes=3000)
+    byteweld.tokenize(corpus, tok, out=out, runner=runner, bos=True, overwrite=True, **same)
     assert sorted(file.name for file in out.iterdir()) == [
         "manifest.json",
         "train.bin",
         "train.bin.index",
     ]
     # Complete, it is the same dataset for every runner.
-    again = byteweld.tokenize(corpus, tok, out=out, on_error="skip", bos=True)
-    assert again.is_complete
+    assert byteweld.tokenize(corpus, tok, out=out, bos=True, **same).is_complete
 
 
 def test_starting_over_removes_the_shards_of_tasks(tok, corpus, tmp_path):
@@ -268,18 +250,81 @@ def test_starting_over_removes_the_shards_of_tasks(tok, corpus, tmp_path):
     ]
 
 
-def test_a_run_without_tasks_is_not_continued_with_tasks(tok, corpus, tmp_path, monkeypatch):
-    from byteweld.dataset import run
+RESUMED = [
+    {},
+    {"shard_tokens": 40_000, "validation": 0.2},
+    {"shuffle": True, "validation": 0.3, "shard_tokens": 50_000},
+    {"format": "llmc", "shard_tokens": 33_333},
+    {"format": "npy", "pack": 100, "shard_tokens": 70_000},
+    {"format": "hf", "validation": 0.1, "shard_tokens": 90_000},
+]
 
-    def stop(self, *block):
-        raise KeyboardInterrupt
 
-    out = tmp_path / "out"
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(run._Run, "_receive", stop)
-        byteweld.tokenize(corpus, tok, out=out, on_error="skip")
-    with pytest.raises(FileExistsError, match="begun without tasks"):
-        byteweld.tokenize(corpus, tok, out=out, runner=LocalRunner(), on_error="skip")
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Several blocks of text in each file; one of them cannot be divided."""
+    folder = tmp_path_factory.mktemp("large")
+    for number in range(3):
+        file = write_jsonl(folder / f"{number}.jsonl", make_documents(9000, number))
+    (folder / "1.jsonl.gz").write_bytes(gzip.compress(file.read_bytes(), 1))
+    return folder
+
+
+@pytest.mark.parametrize("options", RESUMED, ids=str)
+def test_any_runner_resumes_the_run_of_any_other(tok, large, tmp_path, monkeypatch, options):
+    from byteweld.dataset import _stream
+
+    byteweld.tokenize(large, tok, out=tmp_path / "once", **options)
+    expected = digests(tmp_path / "once")
+    monkeypatch.setattr(_stream, "_RECORD_SECONDS", 0)
+    for blocks, tasks, order in (
+        (3, None, ["here", "tasks"]),
+        (6, None, ["here", "here", "tasks", "here"]),
+        (1, 2, ["here", "stopping", "here"]),
+        (None, 3, ["stopping", "here"]),
+        (5, 8, ["here", "stopping", "stopping", "stopping", "tasks"]),
+        (1000, 4, ["buckets", "stopping", "here"]),
+    ):
+        out = tmp_path / f"out-{blocks}-{tasks}"
+        for how in order:
+            runner: Any = "local"
+            with monkeypatch.context() as patch:
+                if how in ("here", "buckets") and how != order[-1]:
+                    _stop_after(patch, blocks, in_buckets=how == "buckets")
+                elif how != "here":
+                    after = 1000 if how == "tasks" else tasks
+                    runner = Stopping(after, slice_bytes=300_000)
+                try:
+                    byteweld.tokenize(large, tok, out=out, runner=runner, **options)
+                except KeyboardInterrupt:
+                    assert not (out / "manifest.json").exists() or not load_manifest(
+                        out
+                    ).is_complete
+        assert digests(out) == expected, order
+
+
+def _stop_after(patch: Any, blocks: int, *, in_buckets: bool) -> None:
+    """Interrupt a run in this process after some blocks, or while it shuffles."""
+    from byteweld.dataset import _stream
+
+    real, seen = _stream.EncodingPass._receive, []
+
+    def receive(self: Any, *block: Any) -> None:
+        real(self, *block)
+        seen.append(1)
+        if len(seen) == blocks:
+            raise KeyboardInterrupt
+
+    def publish(self: Any, result: Any, *, is_last: bool = False) -> None:
+        record(self, result, is_last=is_last)
+        if is_last or self._stage == _stream.ORDER:
+            raise KeyboardInterrupt
+
+    if in_buckets:
+        record = _stream._Pass.record
+        patch.setattr(_stream._Pass, "record", publish)
+    else:
+        patch.setattr(_stream.EncodingPass, "_receive", receive)
 
 
 # ---------------------------------------------------------------------- errors
@@ -347,7 +392,7 @@ def test_a_folder_that_a_machine_does_not_see_is_an_error(tok, tmp_path):
 
     class Elsewhere(LocalRunner):
         def _run(self, function, items):
-            (tmp_path / "out/.unfinished/tasks.json").unlink()
+            (tmp_path / "out/.unfinished/job.json").unlink()
             yield from super()._run(function, items)
 
     with pytest.raises(byteweld.TaskError, match="is not the work folder of this job on"):

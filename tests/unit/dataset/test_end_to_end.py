@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import byteweld
-from byteweld.dataset import run
+from byteweld.dataset import _stream, make
 
 ROOT = Path(__file__).parents[3]
 

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 import byteweld
-from byteweld.dataset import run
+from byteweld.dataset import _stream, make
 from byteweld.dataset._manifest import load_manifest
 from byteweld.jobs import LocalRunner
 from tests.harness.kill import Events
@@ -101,7 +101,7 @@ def in_child(work) -> tuple[int, int]:
 def test_killed_before_a_file_system_event(
     place, uninterrupted, tmp_path, monkeypatch, job, in_tasks
 ):
-    monkeypatch.setattr(run, "_CHECKPOINT_SECONDS", 0)
+    monkeypatch.setattr(_stream, "_RECORD_SECONDS", 0)
     uninterrupted(job)
     counted = tmp_path / "events"
 
@@ -137,9 +137,9 @@ def test_killed_before_a_file_system_event(
 CHILD = """
 import sys
 from pathlib import Path
-from byteweld.dataset import run
+from byteweld.dataset import _stream, make
 from tests.unit.dataset.test_kills import tokenize
-run._CHECKPOINT_SECONDS = 0.01
+_stream._RECORD_SECONDS = 0.01
 print("ready", flush=True)
 tokenize(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))
 """

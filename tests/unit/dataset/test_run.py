@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import byteweld
-from byteweld.dataset import run
+from byteweld.dataset import _stream, make
 from byteweld.dataset._manifest import load_manifest
 from tests.helpers.tokenized import (
     EOT,
@@ -331,7 +331,7 @@ def test_text_that_is_not_utf8_is_an_error(tok, tmp_path):
 
 def test_no_end_of_text_token(tmp_path):
     tok = byteweld.train(documents=["the cat"], vocab_size=258)
-    with pytest.raises(ValueError, match=r"no end-of-text token.*--eot-token.*--eot none"):
+    with pytest.raises(ValueError, match=r"no end-of-text token.*eot_token=.*eot="):
         byteweld.tokenize(documents=["a"], tokenizer=tok, out=tmp_path / "out")
     byteweld.tokenize(documents=["a"], tokenizer=tok, out=tmp_path / "out", eot="none")
     assert flat(tmp_path / "out/train.bin") == [97]
@@ -406,7 +406,7 @@ def test_two_runs_at_once(tok, corpus, tmp_path):
     out = tmp_path / "out"
     inside, go_on = threading.Event(), threading.Event()
 
-    def wait(event: run.Progress) -> None:
+    def wait(event: make.Progress) -> None:
         inside.set()
         go_on.wait(20)
 
@@ -432,7 +432,7 @@ class Stop(Exception):
 @pytest.fixture
 def stop_after(monkeypatch):
     """Return a function that sets after how many blocks runs stop; None for never."""
-    receive = run._Run._receive
+    receive = _stream.EncodingPass._receive
     left: list[int | None] = [None]
 
     def received(self, *block) -> None:
@@ -442,7 +442,7 @@ def stop_after(monkeypatch):
             if left[0] <= 0:
                 raise Stop
 
-    monkeypatch.setattr(run._Run, "_receive", received)
+    monkeypatch.setattr(_stream.EncodingPass, "_receive", received)
     return lambda count: left.__setitem__(0, count)
 
 
@@ -471,7 +471,7 @@ def test_an_interrupted_run_goes_on(tok, large, tmp_path, monkeypatch, stop_afte
     byteweld.tokenize(large, tok, out=tmp_path / "once", format=format, **options)
     out = tmp_path / "out"
     for seconds, blocks in ((0, 1), (10, 2), (0, 1)):
-        monkeypatch.setattr(run, "_CHECKPOINT_SECONDS", seconds)
+        monkeypatch.setattr(_stream, "_RECORD_SECONDS", seconds)
         stop_after(blocks)
         with pytest.raises(Stop):
             byteweld.tokenize(large, tok, out=out, format=format, **options)
@@ -516,7 +516,7 @@ def test_a_source_that_vanishes_later(tok, large, tmp_path, monkeypatch):
     for number in range(3, 9):  # more than is read ahead
         shutil.copyfile(large / f"{number % 3}.jsonl", large / f"{number}.jsonl")
     last, kept = large / "8.jsonl", tmp_path / "kept.jsonl"
-    receive = run._Run._receive
+    receive = _stream.EncodingPass._receive
 
     def remove(self, *block) -> None:
         receive(self, *block)
@@ -524,10 +524,10 @@ def test_a_source_that_vanishes_later(tok, large, tmp_path, monkeypatch):
             last.rename(kept)
 
     with monkeypatch.context() as patch, pytest.raises(FileNotFoundError, match=r"8.jsonl"):
-        patch.setattr(run._Run, "_receive", remove)
+        patch.setattr(_stream.EncodingPass, "_receive", remove)
         byteweld.tokenize(large, tok, out=tmp_path / "out", num_threads=1)
     kept.rename(last)
-    seen: list[run.Progress] = []
+    seen: list[make.Progress] = []
     byteweld.tokenize(large, tok, out=tmp_path / "out", progress=seen.append)
     assert seen[0].documents > 7 * 9000  # it did not start over
     byteweld.tokenize(large, tok, out=tmp_path / "once")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import byteweld
-from byteweld.dataset import _document_files, _shuffle, _writer, run
+from byteweld.dataset import _document_files, _stream
 from byteweld.dataset._manifest import Manifest
 from tests.helpers.tokenized import EOT, digests, make_documents, make_tokenizer, write_jsonl
 
@@ -131,7 +131,7 @@ def test_on_error_may_change_once(tok, broken, tmp_path):
     with pytest.raises(byteweld.CorpusError):
         byteweld.tokenize(broken, tok, out=out)
 
-    def stop(event: run.Progress) -> None:
+    def stop(event: make.Progress) -> None:
         raise InterruptedError("stopped")
 
     with pytest.raises(InterruptedError):
@@ -262,7 +262,7 @@ def test_names_that_are_not_utf8_are_not_confused(tok, tmp_path):
 
 
 def test_fewer_documents_than_before(tok, tmp_path, monkeypatch):
-    receive = run._Run._receive
+    receive = _stream.EncodingPass._receive
 
     def stop(self, *block: Any) -> None:
         receive(self, *block)
@@ -270,7 +270,7 @@ def test_fewer_documents_than_before(tok, tmp_path, monkeypatch):
 
     documents = make_documents(9000)
     with monkeypatch.context() as patch, pytest.raises(InterruptedError):
-        patch.setattr(run._Run, "_receive", stop)
+        patch.setattr(_stream.EncodingPass, "_receive", stop)
         byteweld.tokenize(documents=iter(documents), tokenizer=tok, out=tmp_path)
     for given in ([], documents[:1]):
         with pytest.raises(ValueError, match=rf"are {len(given)} documents, but \d+ were read"):

@@ -1,0 +1,640 @@
+"""Makes a dataset: a corpus is encoded, put in order, divided into shards and published.
+
+1. Documents are encoded. On this machine that is one pass over them (`_stream`); with a runner, or
+   if a runner has begun, it is a task for each slice of the corpus that is left (`_tasks`).
+2. If there is a validation split, the documents of each slice are grouped, since only now are their
+   numbers known. If they are shuffled, each bucket is put in random order.
+3. Where shards end is computed (`_plan`), and each is written and published.
+4. The manifest is put together from what all of these have noted in the work folder.
+
+What is noted there is not done again, by whichever runner. The files are the same, byte for byte.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from byteweld._folders import Folder, LocalFolder, open_folder
+from byteweld.corpus import Corpus, file_state, is_remote, whole_file
+from byteweld.corpus._files import file_size
+from byteweld.corpus._parts import FilePart
+from byteweld.corpus._remote import list_again
+from byteweld.corpus._slices import Slice, divide
+from byteweld.dataset._encoding import DOCUMENTS, Encoded
+from byteweld.dataset._job import WORK, Job, changes, locked
+from byteweld.dataset._manifest import (
+    MANIFEST,
+    MAX_LISTED_SKIPS,
+    FileEntry,
+    Manifest,
+    ShardEntry,
+    SkipEntry,
+    SourceEntry,
+)
+from byteweld.dataset._order import Targets, num_buckets
+from byteweld.dataset._plan import Cutting, Piece, ShardPlan, plan_shards
+from byteweld.dataset._shard import ShardName, Split
+from byteweld.dataset._stream import (
+    ORDER,
+    STREAM,
+    EncodingPass,
+    OrderingPass,
+    State,
+    bucket_name,
+    full_shards,
+)
+from byteweld.dataset._tasks import (
+    BUCKETS,
+    DIGESTS,
+    GROUPS,
+    SLICES,
+    Bucket,
+    DigestFile,
+    DividedFile,
+    EncodeSlice,
+    GroupSlice,
+    Numbered,
+    ShuffleBucket,
+    Storage,
+    WriteShard,
+    publish,
+    shard_stage,
+    stem_of,
+)
+from byteweld.dataset.formats import FORMATS
+from byteweld.dataset.options import Plan
+from byteweld.errors import CorpusError
+from byteweld.jobs import RankRunner, Runner
+from byteweld.jobs._work import (
+    JOB,
+    Work,
+    begin,
+    digest_of,
+    read_record,
+    resumed,
+    slice_facts,
+    write_record,
+)
+from byteweld.sources import Sources
+from byteweld.tokenizer import Tokenizer
+
+# In the work folder: how the corpus is divided, once tasks have begun.
+_DIVISION: Final = "division.json"
+_LIST_SECONDS: Final = 10.0  # between two manifests that list the shards so far
+
+
+class Progress(NamedTuple):
+    """How far a run is."""
+
+    stage: str  # "encoding", "grouping", "shuffling" or "writing"
+    done: int  # stored bytes of the sources, documents, or tasks of the stage
+    total: int | None
+    documents: int
+    tokens: int
+    text_bytes: int
+    note: str = ""  # at the start: how much earlier runs have done, or why it starts over
+
+
+class Made(NamedTuple):
+    """The manifest, and what this run did for it."""
+
+    manifest: Manifest
+    was_complete: bool  # nothing was left to do
+    resumed_documents: int  # that earlier runs had encoded
+
+
+Report = Callable[[Progress], object]
+
+
+def make(
+    sources: Sources,
+    tok: Tokenizer,
+    out: str | os.PathLike[str],
+    plan: Plan,
+    *,
+    runner: Runner | None = None,
+    overwrite: bool = False,
+    num_threads: int | None = None,
+    progress: Report | None = None,
+) -> Made:
+    """Make the dataset, or what is left to make of it.
+
+    Args:
+        sources: the documents.
+        tok: encodes them.
+        out: a folder, or the URL of one.
+        plan: the options of the dataset.
+        runner: what runs the tasks; without one, there are none.
+        overwrite: start over if there is a dataset.
+        num_threads: without a runner; default: one per processor.
+        progress: called now and then.
+    """
+    job = Job(sources, tok, open_folder(out), plan)
+    with job.ready(overwrite=overwrite):
+        done = job.complete_manifest()
+        if done is not None:
+            return Made(done, True, done.documents)
+        making = _begin(job, runner, num_threads, progress)
+        before = making.total.documents
+        making.encode(job)
+        return Made(making.finish(), False, before)
+
+
+def encode_share(
+    runner: RankRunner,
+    sources: Sources,
+    tok: Tokenizer,
+    out: str,
+    plan: Plan,
+    *,
+    progress: Report | None = None,
+) -> None:
+    """Encode the slices of one rank; `merge_ranks` makes the dataset when all have."""
+    job = Job(sources, tok, open_folder(out), plan)
+    job.check_folder()
+    if job.complete_manifest() is None:
+        _begin(job, runner, None, progress).encode(job)
+
+
+def has_ranks(out: str) -> bool:
+    """Whether ranks have begun to make a dataset."""
+    return open_folder(out).folder(WORK).exists(_DIVISION)
+
+
+def merge_ranks(out: str, runner: Runner, *, progress: Report | None = None) -> Made:
+    """Make the dataset of what all ranks have encoded."""
+    folder = open_folder(out)
+    with locked(folder) if isinstance(folder, LocalFolder) else contextlib.nullcontext():
+        work = resumed(folder.folder(WORK))
+        making = _Making(folder, work, work.facts(), runner, None, progress)
+        making.check_encoded()
+        return Made(making.finish(), False, 0)
+
+
+def _begin(
+    job: Job, runner: Runner | None, num_threads: int | None, progress: Report | None
+) -> _Making:
+    if runner is not None and (
+        job.corpus is None or job.corpus.table is not None or job.sources.documents is not None
+    ):
+        raise TypeError("documents in memory cannot be divided among tasks; pass files")
+    job.check_packages()
+    facts = job.facts()
+    work = begin(job.work, facts, changes=changes, stages=(STREAM, SLICES))
+    making = _Making(job.out, work, facts, runner, num_threads, progress)
+    making.say_resumed()
+    return making
+
+
+class _Making:
+    """The stages of a dataset, and what they have noted. `facts` are those of the job."""
+
+    def __init__(
+        self,
+        out: Folder,
+        work: Work,
+        facts: dict[str, Any],
+        runner: Runner | None,
+        num_threads: int | None,
+        progress: Report | None,
+    ) -> None:
+        self._out = out
+        self._work = work
+        self._facts = facts
+        self._runner = runner
+        self._num_threads = num_threads if runner is None else runner.threads_per_task
+        self._progress = progress
+        self._options: dict[str, Any] = facts["options"]
+        self._format = FORMATS[facts["format"]]
+        self._splits: list[Split] = ["train"]
+        if self._options["validation"]:
+            self._splits.append("validation")
+        is_shuffled = self._options["shuffle"]
+        self._targets = Targets(
+            self._options["seed"],
+            self._options["validation"],
+            num_buckets(facts["total_bytes"]) if is_shuffled else None,
+        )
+        header_bytes = self._format.header_bytes
+        self._storage = Storage(
+            work, facts["dtype"], header_bytes, self._format.is_raw and not header_bytes
+        )
+        self._cutting = Cutting.of(
+            self._options["shard_tokens"],
+            self._options["pack"],
+            splits_documents=self._format.splits_documents,
+        )
+        name = ShardName(
+            is_only=self._options["shard_tokens"] is None,
+            has_validation=len(self._splits) > 1,
+            prefix=self._options["prefix"],
+            is_shuffled=is_shuffled,
+        )
+        self._write = WriteShard(
+            self._storage, out, self._format.name, name, self._options["pack"]
+        )
+        self._streamed = work.records(STREAM)
+        self._encoded: dict[int, Any] = work.results(SLICES)
+        self._digests: dict[int, Any] = work.results(DIGESTS)
+        self._entries: dict[tuple[Split, int], ShardEntry] = {
+            (split, number): _shard_entry(entry)
+            for split in self._splits
+            for number, entry in work.results(shard_stage(split)).items()
+        }
+        self._num_listed = len(self._entries)  # shards in the manifest that was saved last
+        self._listed = time.monotonic()
+        self.total = Encoded()
+        for result in (*self._streamed, *self._encoded.values()):
+            self._add(result)
+
+    def _add(self, result: Any) -> None:
+        self.total.add(
+            result["tokens"], result["documents"], result["text_bytes"], result["special_text"]
+        )
+
+    def _map(self, task: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        """Yield the results of tasks, in any order."""
+        return map(task, items) if self._runner is None else self._runner.map_unordered(task, items)
+
+    def _report(self, stage: str, done: int, total: int | None, note: str = "") -> None:
+        if self._progress is not None:
+            found = self.total
+            self._progress(
+                Progress(stage, done, total, found.documents, found.tokens, found.text_bytes, note)
+            )
+
+    def say_resumed(self) -> None:
+        """Report how much earlier runs have done, or why this one starts over."""
+        if self._work.restarted:
+            note = f"starting over, as nothing was encoded yet: {'; '.join(self._work.restarted)}"
+        elif self.total.documents:
+            note = f"resuming after {self.total.documents:,} documents"
+        else:
+            return
+        total = self._facts["total_bytes"]
+        self._report("encoding", self._stored_bytes(), total, note)
+
+    @property
+    def _is_streamed(self) -> bool:
+        """Whether all documents were encoded in one pass."""
+        return bool(self._streamed) and self._streamed[-1]["is_last"]
+
+    def _stored_bytes(self) -> int:
+        """Return the size of the sources that are known to be encoded."""
+        done = 0
+        if self._streamed and self._streamed[-1]["position"]:
+            file = self._streamed[-1]["position"][0]
+            done = sum(size or 0 for _, size, *_ in self._facts["sources"][:file])
+        return done
+
+    # ---------------------------------------------------------------- encoding
+
+    def encode(self, job: Job) -> None:
+        """Encode what is not encoded yet; a rank, its share."""
+        if self._is_streamed:
+            return
+        is_here = self._runner is None and isinstance(self._out, LocalFolder)
+        if is_here and not self._work.folder.exists(_DIVISION):
+            self._encode_stream(job)
+        else:
+            assert job.corpus is not None
+            self._encode_slices(job, job.corpus)
+
+    def _encode_stream(self, job: Job) -> None:
+        total = self._facts["total_bytes"]
+        before = self._stored_bytes()
+
+        def report(stored_bytes: int) -> None:
+            done = before + stored_bytes
+            self._report("encoding", done if total is None else min(done, total), total)
+
+        for plan in full_shards(self._streamed):
+            self._publish(plan)
+        stream = EncodingPass(
+            self._storage,
+            self._targets,
+            self._splits,
+            self._cutting,
+            self._publish,
+            self.total,
+            report,
+        )
+        try:
+            stream.encode(job.sources, job.tok, job.plan, self._num_threads)
+        finally:
+            stream.close()
+            self._list_shards()
+        self._streamed = self._work.records(STREAM)
+
+    def _publish(self, plan: ShardPlan) -> None:
+        """Publish a shard of the stream, unless an earlier run has; remove its work files."""
+        if (plan.split, plan.number) not in self._entries:
+            _, self._entries[plan.split, plan.number] = self._write(plan)
+        self._storage.remove(plan.pieces[0])
+        if time.monotonic() - self._listed >= _LIST_SECONDS:
+            self._list_shards()
+
+    def _list_shards(self) -> None:
+        """Save a manifest that lists the shards so far."""
+        if len(self._entries) > self._num_listed:
+            self._save(self._empty_manifest())
+            self._num_listed = len(self._entries)
+        self._listed = time.monotonic()
+
+    def _encode_slices(self, job: Job, corpus: Corpus) -> None:
+        slices = self._divided(corpus)
+        share = slices if self._runner is None else self._runner.share(slices)
+        todo = [part for part in share if part.number not in self._encoded]
+        sizes = {part.number: part.size for part in share}
+        total = sum(sizes.values())
+        done = total - sum(part.size for part in todo)
+        task = EncodeSlice.of(self._storage, job.tok, corpus, job.plan, self._num_threads)
+        self._report("encoding", done, total)
+        for number, result in self._map(task, todo):
+            self._encoded[number] = result
+            self._add(result)
+            done += sizes[number]
+            self._report("encoding", done, total)
+        digest = DigestFile(self._work, corpus.reading.on_error == "skip")
+        files = _divided_files(slices)
+        files = list(files if self._runner is None else self._runner.share(files))
+        todo_files = [file for file in files if file.number not in self._digests]
+        self._digests.update(self._map(digest, todo_files))
+
+    def _divided(self, corpus: Corpus) -> list[Slice]:
+        """Divide what was not streamed into slices; always the same ones for a job."""
+        folder = self._work.folder
+        known = read_record(folder, _DIVISION) if folder.exists(_DIVISION) else None
+        slice_bytes = None if self._runner is None else self._runner.slice_bytes
+        if known is not None:
+            slice_bytes = known["slice_bytes"]
+        position = self._streamed[-1]["position"] if self._streamed else None
+        slices = _divide_rest(corpus, position, slice_bytes)
+        files = [whole_file(file) for file in corpus.files]
+        division = {
+            "slice_bytes": slice_bytes,
+            "slices": slice_facts(slices),
+            "paths": [f if isinstance(f, str) else os.fspath(f.absolute()) for f in files],
+            "divided": [file.number for file in _divided_files(slices)],
+        }
+        if known is None:
+            write_record(folder, _DIVISION, division, sync=True)
+        return slices
+
+    def check_encoded(self) -> None:
+        """Raise unless all slices are encoded and all divided files hashed."""
+        division = read_record(self._work.folder, _DIVISION)
+        count = division["slices"]["number"]
+        slices = [number for number in range(count) if number not in self._encoded]
+        files = [number for number in division["divided"] if number not in self._digests]
+        if slices or files:
+            missing = (
+                f"{len(slices)} of {count} slices are not encoded yet, the first is number "
+                f"{slices[0]}"
+                if slices
+                else f"{len(files)} divided files are not hashed yet"
+            )
+            raise FileNotFoundError(
+                f"{self._work.folder}: {missing}; run the ranks that do it, with the same options"
+            )
+
+    # ---------------------------------------------------------------- order and shards
+
+    def finish(self) -> Manifest:
+        """Put documents in order, write all shards and the manifest."""
+        self._check_unchanged()
+        for plan in full_shards([*self._streamed, *self._work.records(ORDER)]):
+            self._publish(plan)
+        if self._runner is None and self._targets.buckets is not None and self._is_streamed:
+            self._shuffle_stream()
+        ordered = self._work.records(ORDER)
+        ended = Counter(plan.split for plan in full_shards([*self._streamed, *ordered]))
+        plans: list[ShardPlan] = []
+        for split, pieces in zip(self._splits, self._pieces(ordered), strict=True):
+            plans += plan_shards(
+                split, pieces, self._cutting, self._storage.lengths, ended[split]
+            )
+        todo = [plan for plan in plans if (plan.split, plan.number) not in self._entries]
+        self._report("writing", len(plans) - len(todo), len(plans))
+        for plan, entry in self._map(self._write, todo):
+            self._entries[plan.split, plan.number] = entry
+            self._report("writing", len(plans) - len(todo), len(plans))
+        manifest = self._manifest()
+        self._save(manifest)
+        self._work.folder.remove_all()
+        return manifest
+
+    def _check_unchanged(self) -> None:
+        """Raise if a file of a divided corpus is not what it was at the beginning."""
+        if not self._work.folder.exists(_DIVISION):
+            return
+        paths = read_record(self._work.folder, _DIVISION)["paths"]
+        list_again(path for path in paths if is_remote(path))
+        for (name, *state), path in zip(self._facts["sources"], paths, strict=True):
+            if list(file_state(path if is_remote(path) else Path(path))) != state:
+                raise CorpusError(
+                    "the file changed since the work began; start again when nothing writes to it, "
+                    "with overwrite=True (--force)",
+                    path=name,
+                )
+
+    def _shuffle_stream(self) -> None:
+        states = [State(*state) for state in self._streamed[-1]["files"]]
+        ordering = OrderingPass(self._storage, self._splits, self._cutting, self._publish)
+        try:
+            ordering.shuffle(
+                states,
+                self._options["seed"],
+                lambda done: self._report("shuffling", done, self.total.documents),
+            )
+        finally:
+            ordering.close()
+
+    def _pieces(self, ordered: Sequence[Any]) -> list[list[Piece]]:
+        """Return the pieces of each split, in order, after the shards that have ended."""
+        numbered = list(self._numbered())
+        groups: list[list[Piece]] = [[] for _ in range(self._targets.count)]
+        is_shuffled = self._targets.buckets is not None
+        names = list(map(bucket_name, range(len(groups)))) if is_shuffled else self._splits
+        if self._streamed:
+            for group, name, state in zip(groups, names, self._streamed[-1]["files"], strict=True):
+                group.append(State(*state).piece(name))
+        if self._targets.is_one:
+            for item in numbered:
+                stem = stem_of(SLICES, item.slice)
+                groups[0].append(Piece(stem, 0, item.tokens, 0, item.documents))
+            return groups
+        task = GroupSlice(self._storage, self._targets)
+        grouped = self._run_stage(
+            GROUPS, task, {item.slice: item for item in numbered}, "grouping"
+        )
+        for number, found in sorted(grouped.items()):
+            token = document = 0
+            for target, documents, tokens in found:
+                piece = Piece(stem_of(GROUPS, number), token, tokens, document, documents)
+                groups[target].append(piece)
+                token, document = token + tokens, document + documents
+        return self._shuffled(groups, ordered) if is_shuffled else groups
+
+    def _shuffled(self, groups: list[list[Piece]], ordered: Sequence[Any]) -> list[list[Piece]]:
+        """Return the pieces of each split, of buckets that the stream has not shuffled."""
+        first = ordered[-1]["next"] if ordered else 0
+        buckets = {
+            number: Bucket(number, tuple(pieces))
+            for number, pieces in enumerate(groups)
+            if number >= first
+        }
+        task = ShuffleBucket(self._storage, self._options["seed"])
+        shuffled = self._run_stage(BUCKETS, task, buckets, "shuffling")
+        splits: list[list[Piece]] = [[] for _ in self._splits]
+        if ordered:
+            for pieces, name, state in zip(
+                splits, self._splits, ordered[-1]["files"], strict=True
+            ):
+                pieces.append(State(*state).piece(name))
+        for number in buckets:
+            documents, tokens = shuffled[number]
+            piece = Piece(stem_of(BUCKETS, number), 0, tokens, 0, documents)
+            splits[number // (self._targets.buckets or 1)].append(piece)
+        return splits
+
+    def _numbered(self) -> Iterator[Numbered]:
+        first = sum(result["documents"] for result in self._streamed)
+        for number, result in sorted(self._encoded.items()):
+            yield Numbered(number, first, result["documents"], result["tokens"])
+            first += result["documents"]
+
+    def _run_stage(
+        self, stage: str, task: Callable[[Any], Any], items: dict[int, Any], name: str
+    ) -> dict[int, Any]:
+        """Run the tasks of a stage that are not done yet, and return the results of all."""
+        results = self._work.results(stage)
+        todo = [item for number, item in items.items() if number not in results]
+        done = len(items) - len(todo)
+        self._report(name, done, len(items))
+        for number, result in self._map(task, todo):
+            results[number] = result
+            done += 1
+            self._report(name, done, len(items))
+        return results
+
+    # ---------------------------------------------------------------- manifest
+
+    def _empty_manifest(self) -> Manifest:
+        """Return a manifest that lists the shards so far."""
+        return Manifest(
+            format=self._format.name,
+            dtype=self._storage.dtype,
+            tokenizer=self._facts["tokenizer"],
+            options=self._options,
+            shards=tuple(entry for _, entry in sorted(self._entries.items(), key=lambda e: e[0])),
+        )
+
+    def _manifest(self) -> Manifest:
+        results = [*self._streamed, *(result for _, result in sorted(self._encoded.items()))]
+        manifest = self._empty_manifest()
+        splits = {
+            split: {
+                "documents": sum(s.documents - s.continues for s in manifest.shards if s.split == split),
+                "tokens": sum(s.tokens for s in manifest.shards if s.split == split),
+            }
+            for split in self._splits
+        }
+        tokens = sum(found["tokens"] for found in splits.values())
+        manifest = dataclasses.replace(
+            manifest,
+            is_complete=True,
+            documents=self.total.documents,
+            tokens=tokens,
+            text_bytes=self.total.text_bytes,
+            splits=splits,
+            special_text=dict(sorted(self.total.special_text.items())),
+            skipped_documents=sum(result["skipped"] for result in results),
+            skipped=tuple(itertools.islice(self._skips(results), MAX_LISTED_SKIPS)),
+            dropped_tokens=self.total.tokens - tokens,
+            sources=tuple(self._sources(results)),
+        )
+        if self._format.finish is None:
+            return manifest
+        with self._work.folder.scratch() as scratch:
+            names = tuple(self._format.finish(Path(str(self._out)), manifest, scratch))
+            files = publish(self._work, scratch, self._out, names, {})
+            return dataclasses.replace(manifest, files=files)
+
+    def _save(self, manifest: Manifest) -> None:
+        if isinstance(self._out, LocalFolder):
+            manifest.save(self._out.path)
+        else:
+            self._out.write(MANIFEST, manifest.to_json())
+
+    def _skips(self, results: list[Any]) -> Iterator[SkipEntry]:
+        """Yield what was skipped, in order, with the lines of the files."""
+        lines: Counter[int] = Counter()  # of the parts of each file before
+        for result in results:
+            for file, line, row, offset, reason in result["skips"]:
+                whole = None if line is None else line + lines[file]
+                name = self._facts["sources"][file][0]
+                yield SkipEntry(source=name, reason=reason, line=whole, row=row, offset=offset)
+            if result.get("is_divided"):
+                for file, _, _, _, count in result["finished"]:
+                    lines[file] += count
+
+    def _sources(self, results: list[Any]) -> Iterator[SourceEntry]:
+        """Yield all sources; those that could not be read have no size and digest."""
+        found: dict[int, tuple[int | None, str | None]] = {}
+        documents: Counter[int] = Counter()
+        for result in results:
+            for file, size, digest, count, _ in result["finished"]:
+                documents[file] += count
+                if digest is not None:
+                    found[file] = (size, digest)
+                elif result.get("is_divided"):
+                    found[file] = self._digests[file] or (None, None)
+        sources = self._facts["sources"]
+        if sources and sources[-1] == [DOCUMENTS, None, None]:
+            documents[len(sources) - 1] = self.total.documents - documents.total()
+        for number, (name, *_) in enumerate(sources):
+            size, digest = found.get(number, (None, None))
+            yield SourceEntry(name=name, size=size, xxh3_128=digest, documents=documents[number])
+
+
+def _divide_rest(
+    corpus: Corpus, position: Sequence[int] | None, slice_bytes: int | None
+) -> list[Slice]:
+    """Divide what is after a position of a corpus into slices."""
+    if position is None:
+        return divide(corpus, slice_bytes)
+    first, *place = position
+    files = corpus.files[first:]
+    slices: list[Slice] = []
+    if any(place) and files:  # the rest of a file is not divided
+        size = file_size(whole_file(files[0]))
+        slices.append(Slice(0, first, files[:1], size, (0, *place)))
+        first, files = first + 1, files[1:]
+    for part in divide(dataclasses.replace(corpus, files=files), slice_bytes):
+        slices.append(part._replace(number=len(slices), first_file=first + part.first_file))
+    return slices
+
+
+def _divided_files(slices: list[Slice]) -> list[DividedFile]:
+    """Return the files of which each task reads only a part."""
+    files = {
+        part.first_file: file.file
+        for part in slices
+        for file in part.files
+        if isinstance(file, FilePart)
+    }
+    return [DividedFile(number, file) for number, file in files.items()]
+
+
+def _shard_entry(values: dict[str, Any]) -> ShardEntry:
+    files = tuple(FileEntry(**file) for file in values["files"])
+    return ShardEntry(**values | {"files": files})
