@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from byteweld._text import batches
@@ -160,19 +160,14 @@ def prove(
     skip_failures: bool = False,
     num_threads: int = 1,
     progress: Callable[[int], object] | None = None,
-    start: Proof | None = None,
-    checkpoint: Callable[[Proof], object] | None = None,
 ) -> Proof:
     """Encode documents with both sides up to the first difference.
 
     A document that `theirs` cannot encode stops the proof too, unless `skip_failures`; one that
     only `ours` cannot encode always does. An error in reading is raised after all documents before
     it are compared. `progress` is called with the bytes compared so far.
-
-    `checkpoint` is called with the proof so far after each batch that did not stop it. Called with
-    such a proof as `start`, and the documents after `start.seen`, this goes on from there.
     """
-    proof = Proof() if start is None else replace(start)
+    proof = Proof()
     for batch, outcome in _outcomes(ours, theirs, documents, num_threads):
         if isinstance(outcome, Failure):
             _compare_singly(proof, ours, theirs, batch, skip_failures)
@@ -182,8 +177,6 @@ def prove(
             progress(proof.bytes)
         if proof.is_over:
             break
-        if checkpoint is not None:
-            checkpoint(proof)
     return proof
 
 

@@ -651,7 +651,6 @@ def test_in_tasks_the_report_has_the_digests(run, saved, corpus, tasks):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--runner", "ray", "--checkpoint", "c"), "with --runner ray, use --work, which keeps"),
         (("--runner", "ray", "--threads", "2"), "--threads has no effect with --runner ray"),
         (("--runner", "ray", "-"), "standard input (-) cannot be divided among tasks"),
         (("--slice", "1MB"), "--slice has no effect without --runner ray"),

@@ -14,7 +14,7 @@ import pytest
 
 import byteweld
 from byteweld.cli import main
-from byteweld.dataset import _stream, make
+from byteweld.dataset import _stream
 from tests.helpers.tokenized import EOT, encoded, flat, make_documents, make_tokenizer, write_jsonl
 
 
@@ -148,7 +148,7 @@ def test_a_resumed_run_says_so(place, capsys, monkeypatch):
     capsys.readouterr()
     assert main(command()) == 0
     out, err = capsys.readouterr()
-    assert re.search(r"went on after [\d,]+ documents", err)
+    assert re.search(r"resuming after [\d,]+ documents", err)
     assert "20,001 documents" in out
 
 

@@ -183,7 +183,7 @@ def test_a_driver_is_killed_again_and_again(
         process.kill()
         assert process.wait() == -9
     code, _, said = program(tmp_path, *line)
-    assert (code, "went on after" in said) == (0, True), said
+    assert (code, "resuming after" in said) == (0, True), said
     assert digests(tmp_path / "there") == digests(tmp_path / "here")
 
 
@@ -263,7 +263,7 @@ def test_work_in_an_object_store_goes_on(
     process.kill()
     assert process.wait() == -9
     code, _, said = program(tmp_path, *line)
-    assert (code, "went on after" in said) == (0, True), said
+    assert (code, "resuming after" in said) == (0, True), said
     assert download("killed", tmp_path / "there") == digests(tmp_path / "here")
 
 

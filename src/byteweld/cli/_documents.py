@@ -34,30 +34,16 @@ class Documents:
         self._text_bytes = 0  # of all documents so far
         self._current: object = None
         self._skipped = 0
-        self._already = 0
         self.files = 0
 
     def __iter__(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        for name, documents in itertools.islice(self._by_file(), self.files, None):
+        for name, documents in self._by_file():
             self.files += 1
             self._current = documents
             yield name, self._counted(documents)
             self._bytes_read += getattr(documents, "bytes_read", 0)
             self._skipped = self.skipped
             self._current = None
-
-    def start_at(self, file: int, *, skipped: int, text_bytes: int, already: int) -> None:
-        """Begin at a file, from 0, as if those before it were read.
-
-        Args:
-            skipped, text_bytes: in the files before it.
-            already: the stored bytes that an earlier run encoded, for progress.
-        """
-        self.files = file
-        self._skipped = skipped
-        self._text_bytes = text_bytes
-        self._already = already
-        self._bytes_read = sum(file_size(path) for path in self.paths[:file] if path is not None)
 
     @property
     def paths(self) -> list[File | None]:
@@ -123,7 +109,6 @@ class Documents:
             what,
             total,
             "bytes",
-            already=self._already,
             is_compressed=is_compressed,
             beside_data=beside_data,
         ) as advance:
@@ -142,6 +127,11 @@ class Documents:
         documents = self.skipped if documents is None else documents
         if documents:
             _output.say(f"skipped {_output.amount(documents, 'document')}")
+
+
+def say_resumed(stored_bytes: int) -> None:
+    """Say how much earlier runs have done."""
+    _output.say(f"resuming after {_output.size(stored_bytes)}")
 
 
 def say_skipped_files(by_extension: Counter[str]) -> None:

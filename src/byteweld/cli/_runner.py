@@ -9,7 +9,9 @@ from typing import Annotated, Any, NamedTuple
 from byteweld._memory import parse_memory
 from byteweld.cli import _errors, _input
 from byteweld.cli import _options as options
-from byteweld.jobs import RUNNERS, RankRunner, Runner, open_runner
+from byteweld.jobs import RUNNERS, LocalRunner, RankRunner, Runner, open_runner
+
+_SLICE_BYTES = 16 << 20  # here: what is lost if the process is killed
 
 
 def _size(text: str) -> int:
@@ -46,21 +48,30 @@ class RunnerOptions(NamedTuple):
 
     def check(self, sources: Sequence[str], threads: int | None) -> None:
         """Refuse what has no effect in tasks, or cannot work there."""
-        if self.runner == "local":
-            return
-        if _input.STDIN in sources:
+        if _input.STDIN in sources and (self.runner != "local" or self.work is not None):
+            flag = f"--runner {self.runner}" if self.runner != "local" else "--work"
             raise _errors.UsageError(
                 "standard input (-) cannot be divided among tasks; pass the name of a file, or "
-                f"leave --runner {self.runner} out"
+                f"leave {flag} out"
             )
+        if self.runner == "local":
+            return
         if threads is not None:
             raise _errors.UsageError(
                 f"--threads has no effect with --runner {self.runner}; use --cpus-per-task"
             )
 
-    def open(self) -> contextlib.AbstractContextManager[Runner | None]:
-        """Return the runner; None for this process, without tasks."""
+    def open(
+        self, threads: int | None = None, *, keeps: bool = False
+    ) -> contextlib.AbstractContextManager[Runner | None]:
+        """Return the runner; None for this process, without tasks.
+
+        If it `keeps` results in a work folder that the user names, there are tasks here, too.
+        """
         if self.runner == "local":
+            if keeps and self.work is not None:
+                slice_bytes = self.slice_bytes or _SLICE_BYTES
+                return LocalRunner(work=self.work, slice_bytes=slice_bytes, num_threads=threads)
             for name, value in self._asdict().items():
                 if name != "runner" and value is not None:
                     flag = "slice" if name == "slice_bytes" else name.replace("_", "-")

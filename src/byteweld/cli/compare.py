@@ -8,7 +8,7 @@ from typing import Any
 import byteweld
 from byteweld.cli import DONE, FAILED, NO, _errors, _output
 from byteweld.cli import _options as options
-from byteweld.cli._documents import Documents
+from byteweld.cli._documents import Documents, say_resumed
 from byteweld.cli._page import Shown
 from byteweld.cli._runner import RunnerOptions
 from byteweld.comparison._report import summary
@@ -100,14 +100,16 @@ def run(
         **options.special_arguments(special_text),
     }
     with (
-        runner.open() as tasks,
+        runner.open(threads, keeps=True) as tasks,
         files.progress("comparing", in_tasks=tasks is not None) as advance,
     ):
         if tasks is None:
             found = compare_files(tokenizers, files, num_threads=threads, progress=advance, **how)
         else:
             corpus = files.corpus()
-            found, skipped = compare_corpus(tasks, tokenizers, corpus, progress=advance, **how)
+            found, skipped = compare_corpus(
+                tasks, tokenizers, corpus, progress=advance, resumed=say_resumed, **how
+            )
             files.note(files=len(corpus.files), skipped=skipped)
     files.say_skipped()
     if not found.total.documents:

@@ -7,7 +7,7 @@ import time
 from byteweld.cli import _errors, count, tokenize
 from byteweld.cli import _options as options
 from byteweld.cli._runner import RunnerOptions
-from byteweld.dataset import distributed as dataset
+from byteweld.dataset import make as dataset
 from byteweld.jobs import LocalRunner, counting
 from byteweld.sources import Sources
 

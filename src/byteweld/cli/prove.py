@@ -15,11 +15,8 @@ from byteweld._files import COMPRESSED_SUFFIXES, check_file
 from byteweld._saves import write_atomic
 from byteweld.cli import DONE, FAILED, NO, _errors, _input, _output, _proof
 from byteweld.cli import _options as options
-from byteweld.cli._documents import Documents
-from byteweld.cli._proof_checkpoint import Checkpoint
+from byteweld.cli._documents import Documents, say_resumed
 from byteweld.cli._runner import RunnerOptions
-from byteweld.corpus import ReadingOptions
-from byteweld.jobs import Runner
 from byteweld.jobs.proving import WorkerPeer, prove_corpus
 from byteweld.markup import document
 
@@ -28,7 +25,7 @@ byteweld prove tokenizer.json books/
 byteweld prove tokenizer.json chats.jsonl.zst --field content --special-text text
 byteweld prove cl100k_base big.txt.gz --separator '<|endoftext|>'
 byteweld prove tokenizer.json books/ --out proof.json --html proof.html
-byteweld prove cl100k_base crawl/ --checkpoint crawl.checkpoint
+byteweld prove cl100k_base crawl/ --work scratch
 byteweld prove r50k.tiktoken books/ --pattern gpt2 --no-special --peer tokenizers --threads 1
 byteweld prove cl100k_base s3://crawl/ --runner ray --address auto --work s3://scratch/
 """
@@ -47,7 +44,6 @@ def run(
     out: str | None = None,
     html: str | None = None,
     force: bool = False,
-    checkpoint: str | None = None,
     loading: options.Loading,
     reading: options.Reading,
     runner: RunnerOptions,
@@ -60,7 +56,8 @@ def run(
 
     Documents are encoded on several threads; the result is the same for any number of them. With
     --runner ray, slices of the corpus are compared in tasks, again with the same result. Every node
-    needs the other library, in the same version.
+    needs the other library, in the same version. With --work, what was compared is kept in that
+    folder until the end: if the proof is interrupted, the same command resumes it.
 
     Args:
         tokenizer: A file, a folder, or the name of a vocabulary (see `byteweld list`).
@@ -70,16 +67,8 @@ def run(
         out (FILE): Also write a report to keep to FILE, as JSON: the result, the versions, and the
             size and SHA-256 of every file of the corpus, which is read once more for that.
         html (FILE): Also write that report as an HTML page.
-        checkpoint (FILE): Save what is compared so far in this file, about once a second. If the
-            proof is interrupted, the same command resumes it; once it is finished, the same command
-            shows its result again.
     """
     runner.check(source, threads)
-    if checkpoint is not None and runner.runner != "local":
-        raise _errors.UsageError(
-            f"--checkpoint is for a proof in one process; with --runner {runner.runner}, use "
-            "--work, which keeps what tasks have compared"
-        )
     for flag, file in (("--out", out), ("--html", html)):
         if file == "":
             raise _errors.UsageError(f"{flag} is empty; name a file to write the report to")
@@ -87,13 +76,6 @@ def run(
             check_file(file, overwrite=force)
     if force and out is None and html is None:
         raise _errors.UsageError("--force needs --out or --html, whose files it overwrites")
-    if checkpoint == "":
-        raise _errors.UsageError("--checkpoint is empty; name a file")
-    if checkpoint is not None and _input.STDIN in source:
-        raise _errors.UsageError(
-            "--checkpoint cannot be used with standard input (-), which cannot be read again; "
-            "pass the name of a file"
-        )
     tok = loading.load(tokenizer)
     arguments = options.special_arguments(special_text)
     by_name = options.is_name(tokenizer)
@@ -113,25 +95,39 @@ def run(
     ours = _proof.Ours(tok, arguments)
     files = Documents(source, reading)
     corpus = _proof.Corpus(files) if out is not None or html is not None else None
-    facts = _facts(ours, opened, special_text, loading, reading)
-    point = None if checkpoint is None else Checkpoint(checkpoint, facts, files)
     num_threads = threads or os.cpu_count() or 1
     skip_failures = reading.get("on_error") == "skip"
-    with runner.open() as tasks:
+    with runner.open(threads, keeps=True) as tasks:
         started = time.perf_counter()
         if tasks is None:
-            found = _prove(
-                ours, opened, files, corpus, point, num_threads, skip_failures=skip_failures
-            )
+            with files.progress("proving") as advance:
+                found = proof.prove(
+                    ours,
+                    opened,
+                    _documents(files, corpus),
+                    skip_failures=skip_failures,
+                    num_threads=num_threads,
+                    progress=advance,
+                )
         else:
             num_threads = tasks.threads_per_task or num_threads
             peer_of_tasks = WorkerPeer(
                 opened, path, format, tok.vocab, pattern=pattern, num_threads=num_threads
             )
-            found = _prove_in_tasks(
-                tasks, ours, peer_of_tasks, files, facts, skip_failures=skip_failures
-            )
-        seconds = time.perf_counter() - started if point is None else point.seconds
+            with files.progress("proving", in_tasks=True) as advance:
+                proved = prove_corpus(
+                    tasks,
+                    files.corpus(),
+                    ours,
+                    peer_of_tasks,
+                    skip_failures=skip_failures,
+                    facts=_facts(ours, opened, special_text, loading),
+                    progress=advance,
+                    resumed=say_resumed,
+                )
+            found = proved.proof
+            files.note(files=proved.files, skipped=proved.skipped)
+        seconds = time.perf_counter() - started
         seen = _proof.Proved(
             tokenizer, ours, opened, found, files, num_threads, seconds, runner.runner
         )
@@ -142,95 +138,20 @@ def run(
 
 
 def _facts(
-    ours: _proof.Ours,
-    peer: peers.Peer,
-    special_text: str,
-    loading: options.Loading,
-    reading: ReadingOptions,
+    ours: _proof.Ours, peer: peers.Peer, special_text: str, loading: options.Loading
 ) -> dict[str, object]:
-    """What the result depends on, besides the files."""
-    usual = {"lines": False, "separator": None, "field": None, "json_lines": False}
-    read = {**usual, "on_error": "fail", **reading}
+    """What the result depends on, besides the files and how they are read."""
     return {
-        "byteweld": byteweld.__version__,
-        "the tokenizer's fingerprint": ours.tok.vocab.fingerprint,
-        "the peer": peer.name,
-        "a copy for the peer": peer.copied,
-        "--pattern": loading.pattern,
-        "--special-text": special_text,
-        **{f"--{name.replace('_', '-')}": value for name, value in read.items() if name != "ext"},
+        "fingerprint": ours.tok.vocab.fingerprint,
+        "copied": peer.copied,
+        "pattern": loading.pattern,
+        "special_text": special_text,
     }
 
 
-def _prove(
-    ours: _proof.Ours,
-    peer: peers.Peer,
-    files: Documents,
-    corpus: _proof.Corpus | None,
-    point: Checkpoint | None,
-    num_threads: int,
-    *,
-    skip_failures: bool,
-) -> proof.Proof:
-    if point is not None and point.is_finished:
-        _output.say(f"{point.path}: this proof is finished; remove the file to run it again")
-        return point.proof
-    if point is not None and point.proof.seen:
-        done = _output.amount(point.proof.seen, "document")
-        _output.say(f"resuming from {point.path}, after {done}")
-    try:
-        with files.progress("proving") as advance:
-            found = proof.prove(
-                ours,
-                peer,
-                _documents(files, corpus, point),
-                skip_failures=skip_failures,
-                num_threads=num_threads,
-                progress=advance,
-                start=None if point is None else point.proof,
-                checkpoint=None if point is None else point.keep,
-            )
-    except KeyboardInterrupt:
-        if point is None:
-            raise
-        raise KeyboardInterrupt(f"run the same command to resume from {point.path}") from None
-    finally:
-        if point is not None:
-            point.write()
-    if point is not None and not found.is_over:
-        point.finish(found)
-    return found
-
-
-def _prove_in_tasks(
-    tasks: Runner,
-    ours: _proof.Ours,
-    peer: WorkerPeer,
-    files: Documents,
-    facts: dict[str, object],
-    *,
-    skip_failures: bool,
-) -> proof.Proof:
-    with files.progress("proving", in_tasks=True) as advance:
-        found = prove_corpus(
-            tasks,
-            files.corpus(),
-            ours,
-            peer,
-            skip_failures=skip_failures,
-            facts=facts,
-            progress=advance,
-        )
-    files.note(files=found.files, skipped=found.skipped)
-    return found.proof
-
-
-def _documents(
-    files: Documents, corpus: _proof.Corpus | None, point: Checkpoint | None
-) -> Iterator[proof.Document]:
+def _documents(files: Documents, corpus: _proof.Corpus | None) -> Iterator[proof.Document]:
     for name, documents in files:
-        numbered = enumerate(documents, 1) if point is None else point.rest(name, documents)
-        for number, content in numbered:
+        for number, content in enumerate(documents, 1):
             read = proof.Document(name, number, content, files.files, files.skipped)
             if corpus is not None:
                 corpus.read(read)

@@ -13,9 +13,9 @@ from byteweld.cli import _options as options
 from byteweld.cli._command import Fields
 from byteweld.cli._documents import check_stdin
 from byteweld.cli._runner import RankOptions, RunnerOptions
-from byteweld.dataset import distributed
-from byteweld.dataset import run as dataset
 from byteweld.dataset.estimate import Estimate, estimate
+from byteweld.dataset.make import Made, Progress, encode_share
+from byteweld.dataset.make import make as make_dataset
 from byteweld.dataset.options import Options, Plan
 from byteweld.jobs import RankRunner, Runner
 from byteweld.sources import Sources
@@ -103,13 +103,11 @@ def run(
         _encode_share(rank, sources, tok, out, plan, force=force)
         return
     with runner.open() as running:
-        result, seconds = make(
-            sources, tok, out, plan, threads=threads, force=force, runner=running
-        )
+        made, seconds = make(sources, tok, out, plan, threads=threads, force=force, runner=running)
     if json:
-        _output.report(_summary(result.manifest, out, result, seconds))
+        _output.report(_summary(made, out, seconds))
     else:
-        show(result, out, seconds)
+        show(made, out, seconds)
 
 
 def make(
@@ -121,25 +119,21 @@ def make(
     threads: int | None,
     force: bool,
     runner: Runner | None = None,
-) -> tuple[dataset.Result, float]:
-    """Make the dataset with a progress bar; returns the result and the seconds it took."""
+) -> tuple[Made, float]:
+    """Make the dataset with a progress bar; returns what was made and the seconds it took."""
     started = time.perf_counter()
     with Bars(sources) as bars:
-        if runner is not None:
-            made = distributed.run_on(
-                runner, sources, tok, out, plan, overwrite=force, progress=bars.show
-            )
-            return made, time.perf_counter() - started
-        result = dataset.run(
+        made = make_dataset(
             sources,
             tok,
             out,
             plan,
+            runner=runner,
             overwrite=force,
             num_threads=threads,
             progress=bars.show,
         )
-    return result, time.perf_counter() - started
+    return made, time.perf_counter() - started
 
 
 def _encode_share(
@@ -157,19 +151,17 @@ def _encode_share(
             "--force would remove what other ranks have done; remove the folder before they start"
         )
     with Bars(sources) as bars:
-        distributed.encode_share(rank, sources, tok, out, plan, progress=bars.show)
+        encode_share(rank, sources, tok, out, plan, progress=bars.show)
     _output.say(
         f"rank {rank.rank} of {rank.world_size} is done; when all are: byteweld merge {out}"
     )
 
 
-def show(result: dataset.Result, out: str, seconds: float) -> None:
+def show(made: Made, out: str, seconds: float) -> None:
     """Say what was made."""
-    if result.was_complete:
+    if made.was_complete:
         _output.say(f"{out} is complete already; nothing to do (--force starts over)")
-    elif result.resumed_documents:
-        _output.say(f"went on after {_output.amount(result.resumed_documents, 'document')}")
-    _output.lines(_lines(result.manifest, out, None if result.was_complete else seconds))
+    _output.lines(_lines(made.manifest, out, None if made.was_complete else seconds))
 
 
 class Bars:
@@ -177,7 +169,7 @@ class Bars:
 
     def __init__(self, sources: Sources) -> None:
         self._bars = _corpus.Bars(sources)
-        self._latest: dataset.Progress | None = None
+        self._latest: Progress | None = None
 
     def __enter__(self) -> Bars:
         self._bars.__enter__()
@@ -186,7 +178,10 @@ class Bars:
     def __exit__(self, *error: object) -> None:
         self._bars.__exit__(*error)
 
-    def show(self, event: dataset.Progress) -> None:
+    def show(self, event: Progress) -> None:
+        """Show how far the run is; say at once if it resumes, or why it starts over."""
+        if event.note:
+            _output.say(event.note)
         self._latest = event
         unit: _output.Unit = _UNITS.get(event.stage, "documents")
         self._bars.show(event.stage, event.done, event.total, unit, self._detail)
@@ -250,7 +245,8 @@ def _separator_hint(manifest: Any) -> list[str]:
     return [f"  if it separates documents, run again with --force --separator {separator}"]
 
 
-def _summary(manifest: Any, out: str, result: dataset.Result, seconds: float) -> dict[str, Any]:
+def _summary(made: Made, out: str, seconds: float) -> dict[str, Any]:
+    manifest = made.manifest
     return {
         "out": out,
         "format": manifest.format,
@@ -264,8 +260,8 @@ def _summary(manifest: Any, out: str, result: dataset.Result, seconds: float) ->
         "special_text": manifest.special_text,
         "dropped_tokens": manifest.dropped_tokens,
         "files": [file.name for shard in manifest.shards for file in shard.files],
-        "was_complete": result.was_complete,
-        "resumed_documents": result.resumed_documents,
+        "was_complete": made.was_complete,
+        "resumed_documents": made.resumed_documents,
         "seconds": round(seconds, 3),
     }
 

@@ -71,7 +71,7 @@ from byteweld.dataset._tasks import (
 )
 from byteweld.dataset.formats import FORMATS
 from byteweld.dataset.options import Plan
-from byteweld.errors import CorpusError
+from byteweld.errors import ByteweldError, CorpusError
 from byteweld.jobs import RankRunner, Runner
 from byteweld.jobs._work import (
     JOB,
@@ -144,8 +144,13 @@ def make(
             return Made(done, True, done.documents)
         making = _begin(job, runner, num_threads, progress)
         before = making.total.documents
-        making.encode(job)
-        return Made(making.finish(), False, before)
+        try:
+            making.encode(job)
+            return Made(making.finish(), False, before)
+        except BaseException:
+            with contextlib.suppress(OSError, ByteweldError):
+                making.list_shards()
+            raise
 
 
 def encode_share(
@@ -331,7 +336,6 @@ class _Making:
             stream.encode(job.sources, job.tok, job.plan, self._num_threads)
         finally:
             stream.close()
-            self._list_shards()
         self._streamed = self._work.records(STREAM)
 
     def _publish(self, plan: ShardPlan) -> None:
@@ -340,9 +344,9 @@ class _Making:
             _, self._entries[plan.split, plan.number] = self._write(plan)
         self._storage.remove(plan.pieces[0])
         if time.monotonic() - self._listed >= _LIST_SECONDS:
-            self._list_shards()
+            self.list_shards()
 
-    def _list_shards(self) -> None:
+    def list_shards(self) -> None:
         """Save a manifest that lists the shards so far."""
         if len(self._entries) > self._num_listed:
             self._save(self._empty_manifest())

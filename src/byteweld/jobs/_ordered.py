@@ -1,7 +1,7 @@
 """Runs a task on each slice of a corpus, and takes the results in the order of the corpus.
 
 Used where a result is small, so that tasks return it. With a work folder, results are also written
-there, and a job that was interrupted goes on where it was.
+there, and a job that was interrupted resumes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SLICES: Final = "slices"
 Progress = Callable[[int], object]
 
 
-class Result(NamedTuple):
+class SliceResult(NamedTuple):
     """What a task has found in its slice, as JSON values, or the error that ended it."""
 
     number: int
@@ -45,7 +45,7 @@ class SliceTask:
     corpus: Corpus  # how it is read
     work: Work | None
 
-    def __call__(self, part: Slice) -> Result:
+    def __call__(self, part: Slice) -> SliceResult:
         if self.work is not None:
             self.work.check()
         corpus = self.corpus
@@ -53,14 +53,14 @@ class SliceTask:
             corpus = slice_corpus(self.corpus, part)
             found = self.function(corpus)
         except CorpusError as error:
-            return Result(part.number, None, True, _with_line(corpus, error))
+            return SliceResult(part.number, None, True, _with_line(corpus, error))
         except ByteweldError as error:
-            return Result(part.number, None, True, error)
+            return SliceResult(part.number, None, True, error)
         if isinstance(found, End):
-            return Result(part.number, found.found, True)
+            return SliceResult(part.number, found.found, True)
         if self.work is not None:
-            found = self.work.put(_SLICES, part.number, found, {})
-        return Result(part.number, found)
+            found = self.work.put(_SLICES, part.number, found)
+        return SliceResult(part.number, found)
 
 
 class End(NamedTuple):
@@ -88,6 +88,7 @@ def results_in_order(
     facts: Mapping[str, Any],
     *,
     progress: Progress | None = None,
+    resumed: Progress | None = None,
 ) -> Iterator[tuple[Slice, Any]]:
     """Yield each slice of a corpus and what the function finds in it, up to the first `End`.
 
@@ -97,6 +98,7 @@ def results_in_order(
         function: of the documents of a slice; picklable.
         facts: what the results depend on, as JSON values, besides the corpus.
         progress: called with the stored bytes of the slices that are done.
+        resumed: called with those that earlier runs have done, if they have.
     """
     if corpus.table is not None:
         raise TypeError("a table in memory cannot be divided among tasks; pass files")
@@ -115,7 +117,7 @@ def results_in_order(
     with opened as work:
         task = SliceTask(function, dataclasses.replace(corpus, files=(), skipped_files={}), work)
         error = None
-        for result in _ordered(runner, task, slices, progress):
+        for result in _ordered(runner, task, slices, progress, resumed):
             if result.error is not None:
                 error = result.error
                 break
@@ -130,8 +132,12 @@ def results_in_order(
 
 
 def _ordered(
-    runner: Runner, task: SliceTask, slices: list[Slice], progress: Progress | None
-) -> Iterator[Result]:
+    runner: Runner,
+    task: SliceTask,
+    slices: list[Slice],
+    progress: Progress | None,
+    resumed: Progress | None,
+) -> Iterator[SliceResult]:
     """Yield the results of slices in their order, up to the first that is the last."""
     kept = {} if task.work is None else task.work.results(_SLICES)
     stop = len(slices)  # the slices from here on do not matter
@@ -145,16 +151,18 @@ def _ordered(
 
     known = set(kept)
     done = sum(slices[number].size for number in known)
+    if resumed is not None and done:
+        resumed(done)
     if progress is not None:
         progress(done)
-    waiting: dict[int, Result] = {}
+    waiting: dict[int, SliceResult] = {}
     upcoming = 0
 
-    def ready() -> Iterator[Result]:
+    def ready() -> Iterator[SliceResult]:
         nonlocal upcoming
         while upcoming < stop:
             if upcoming in kept:
-                result = Result(upcoming, kept.pop(upcoming))
+                result = SliceResult(upcoming, kept.pop(upcoming))
             elif upcoming in waiting:
                 result = waiting.pop(upcoming)
             else:

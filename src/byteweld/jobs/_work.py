@@ -62,17 +62,14 @@ class Work(NamedTuple):
         after a power failure.
         """
         found = {}
-        for name in sorted(self.folder.folder(stage).names()):
-            number = name.removesuffix(".json")
-            if number == name or not number.isdecimal():
-                continue
+        for name in _records(self.folder, stage):
             try:
                 noted = read_record(self.folder, f"{stage}/{name}")
-                files, result = noted["files"].items(), noted["result"]
-            except (FormatError, KeyError, TypeError, AttributeError):
+                number, files = int(name.removesuffix(".json")), noted["files"].items()
+                if all(self.folder.size(file) == size for file, size in files):
+                    found[number] = noted["result"]
+            except (FormatError, ValueError, KeyError, TypeError, AttributeError):
                 continue
-            if all(self.folder.size(file) == size for file, size in files):
-                found[int(number)] = result
         return found
 
     def records(self, stage: str) -> list[Any]:
@@ -80,12 +77,8 @@ class Work(NamedTuple):
 
         Raises FormatError if one is damaged.
         """
-        names = self.folder.folder(stage).names()
-        count = sum(name.endswith(".json") for name in names)
-        return [
-            read_record(self.folder, f"{stage}/{number:07d}.json")["result"]
-            for number in range(count)
-        ]
+        names = (f"{stage}/{number:07d}.json" for number in range(len(_records(self.folder, stage))))
+        return [read_record(self.folder, name)["result"] for name in names]
 
     def put(
         self,
@@ -106,6 +99,10 @@ class Work(NamedTuple):
 
 
 # ---------------------------------------------------------------------- records
+
+
+def _records(folder: Folder, stage: str) -> list[str]:
+    return sorted(name for name in folder.folder(stage).names() if name.endswith(".json"))
 
 
 def write_record(folder: Folder, name: str, value: Any, *, sync: bool = False) -> Any:
@@ -235,11 +232,11 @@ def begin(
     if overwrite:
         folder.remove_all()
     elif folder.exists(JOB):
-        before = _read_object(folder, _FACTS)
+        known, before = resumed(folder), _read_object(folder, _FACTS)
         restarted = changes(before, described)
         if before.get("byteweld") != described["byteweld"]:
             restarted += changed_facts(*({"byteweld": f.get("byteweld")} for f in (before, described)))
-        if restarted and (not stages or any(folder.folder(name).names() for name in stages)):
+        if restarted and (not stages or any(_records(folder, name) for name in stages)):
             raise FileExistsError(
                 f"{folder} has the unfinished work of another job: {'; '.join(restarted)}; run "
                 "that job again to finish it, or pass overwrite=True (--force) to start over"
@@ -247,7 +244,7 @@ def begin(
         if restarted:
             folder.remove_all()
         elif before == described:
-            return resumed(folder)
+            return known
     write_record(folder, _FACTS, described, sync=True)
     write_record(folder, JOB, {"sha256": digest}, sync=True)
     return Work(folder, digest, tuple(restarted))

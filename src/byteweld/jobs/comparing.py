@@ -43,11 +43,13 @@ def compare_corpus(
     names: Sequence[str] | None = None,
     max_differences: int = MAX_DIFFERENCES,
     progress: Progress | None = None,
+    resumed: Progress | None = None,
     **options: Unpack[EncodingOptions],
 ) -> Compared:
     """Compare tokenizers on a corpus, in tasks of a runner; see `compare_files`.
 
-    `progress` is called with the stored bytes of the slices that are done.
+    `progress` is called with the stored bytes of the slices that are done, and `resumed` with those
+    that earlier runs have done.
     """
     options["num_threads"] = runner.threads_per_task
     task = _CompareSlice(tuple(tokenizers), max_differences, options)
@@ -59,7 +61,9 @@ def compare_corpus(
         "max_differences": max_differences,
     }
     total, skipped = Sums.of(len(tokenizers)), 0
-    for part, found in results_in_order(runner, corpus, task, facts, progress=progress):
+    for part, found in results_in_order(
+        runner, corpus, task, facts, progress=progress, resumed=resumed
+    ):
         sums, malformed = _from_json(found)
         total.add(sums, max_differences, continues=continues(part))
         skipped += malformed

@@ -201,7 +201,7 @@ def count_share(
 ) -> None:
     """Count the slices of one rank into the work folder next to `near`."""
     slices, facts = _planned(runner, corpus, recipe)
-    work = begin(unfinished(near), facts, overwrite=False)
+    work = begin(unfinished(near), facts)
     _count_slices(work, slices, corpus, recipe, runner, memory, progress)
     _check_unchanged(corpus, facts)
 
@@ -224,8 +224,8 @@ def merge_ranks(
     near: str | os.PathLike[str], runner: Runner, *, memory: Memory | None, overwrite: bool
 ) -> None:
     """Add up what all ranks have counted, and save it."""
-    work, facts = resumed(unfinished(near))
-    merged = merge_slices(work, facts["slices"]["number"], runner, memory)
+    work = resumed(unfinished(near))
+    merged = merge_slices(work, work.facts()["slices"]["number"], runner, memory)
     merged.publish(Path(near), overwrite=overwrite)
     work.folder.remove_all()
 

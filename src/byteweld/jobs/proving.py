@@ -40,6 +40,7 @@ def prove_corpus(
     skip_failures: bool = False,
     facts: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
+    resumed: Progress | None = None,
 ) -> Proved:
     """Compare two encoders on a corpus, up to the first difference, in tasks of a runner.
 
@@ -51,13 +52,16 @@ def prove_corpus(
         skip_failures: as in `prove`.
         facts: what the result depends on, as JSON values, besides the corpus; for a work folder.
         progress: called with the stored bytes of the slices that are done.
+        resumed: called with those that earlier runs have done, if they have.
     """
     names = (ours.name, theirs().name)
     task = _ProveSlice(ours, theirs, names, skip_failures, runner.threads_per_task)
     described = {"job": "prove", "names": names, "skip_failures": skip_failures, **(facts or {})}
     total = Proof()
     documents = skipped = 0  # documents: of the file so far
-    for part, found in results_in_order(runner, corpus, task, described, progress=progress):
+    for part, found in results_in_order(
+        runner, corpus, task, described, progress=progress, resumed=resumed
+    ):
         compared, malformed = (found, 0) if isinstance(found, Proof) else _from_json(found)
         documents = documents if continues(part) else 0
         total = add(total, compared, _Start(documents, part.first_file, skipped).move)

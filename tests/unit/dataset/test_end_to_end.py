@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import byteweld
-from byteweld.dataset import _stream, make
+from byteweld.dataset import _tasks
 
 ROOT = Path(__file__).parents[3]
 
@@ -103,20 +103,20 @@ def test_an_interrupted_dataset_is_checked_as_far_as_it_goes(made, tmp_path, mon
     out = tmp_path / "data"
     published = []
 
-    def publish(self: Any, entry: Any, real: Any = run._Run._publish) -> None:
-        real(self, entry)
-        published.append(entry)
+    def write(self: Any, plan: Any, real: Any = _tasks.WriteShard.__call__) -> Any:
         if len(published) == 3:
             raise KeyboardInterrupt
+        published.append(real(self, plan))
+        return published[-1]
 
-    monkeypatch.setattr(run._Run, "_publish", publish)
+    monkeypatch.setattr(_tasks.WriteShard, "__call__", write)
     with pytest.raises(KeyboardInterrupt):
         byteweld.tokenize(made / "corpus", tok, out=out, lines=True, shard_tokens=500)
     found = byteweld.verify(out, tokenizer=tok)
     assert [problem.message for problem in found.problems] == [
         "the dataset is not complete; run the same `byteweld tokenize` again to finish it"
     ]
-    assert found.files == 6 and found.tokens == sum(entry.tokens for entry in published)
+    assert found.files == 6 and found.tokens == sum(entry.tokens for _, entry in published)
     with pytest.raises(byteweld.FormatError, match="not complete"):
         byteweld.open_dataset(out)
     monkeypatch.undo()

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 import byteweld
-from byteweld.dataset import _stream, make
+from byteweld.dataset import _stream
 from byteweld.dataset._manifest import load_manifest
 from byteweld.jobs import LocalRunner
 from tests.harness.kill import Events
@@ -137,7 +137,7 @@ def test_killed_before_a_file_system_event(
 CHILD = """
 import sys
 from pathlib import Path
-from byteweld.dataset import _stream, make
+from byteweld.dataset import _stream
 from tests.unit.dataset.test_kills import tokenize
 _stream._RECORD_SECONDS = 0.01
 print("ready", flush=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -13,8 +12,10 @@ from typing import Any
 import pytest
 
 import byteweld
-from byteweld.dataset import _document_files, _stream
+from byteweld._folders import LocalFolder
+from byteweld.dataset import _document_files, _stream, make
 from byteweld.dataset._manifest import Manifest
+from byteweld.jobs._work import write_record
 from tests.helpers.tokenized import EOT, digests, make_documents, make_tokenizer, write_jsonl
 
 
@@ -86,7 +87,7 @@ def test_starting_over_removes_nothing_outside(tok, corpus, tmp_path):
     (tmp_path / "precious").write_text("")
     names = ["../precious", str(tmp_path / "precious"), 7]
     for hostile in (names, names[:2], {"a": 1}):
-        (out / ".unfinished/published.json").write_text(json.dumps(hostile))
+        write_record(LocalFolder(out / ".unfinished"), "announced/0.json", hostile)
         with pytest.raises(byteweld.CorpusError):
             byteweld.tokenize(corpus, tok, out=out, format="npy", overwrite=True, field="nothing")
         assert (tmp_path / "precious").exists()
@@ -95,12 +96,11 @@ def test_starting_over_removes_nothing_outside(tok, corpus, tmp_path):
 def test_shards_that_the_manifest_does_not_list_yet_are_kept(tok, corpus, tmp_path, monkeypatch):
     out = tmp_path / "out"
 
-    def killed(self) -> None:
+    def killed(self, folder) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(run._Run, "checkpoint", killed)
-        patch.setattr(run._Run, "list_shards", killed)
+        patch.setattr(Manifest, "save", killed)
         byteweld.tokenize(corpus, tok, out=out, shard_tokens=1)
     assert (out / "train_000000.bin").exists() and not (out / "manifest.json").exists()
     with pytest.raises(FileExistsError, match="format was 'flat', now 'npy'"):
@@ -156,8 +156,8 @@ def test_a_run_that_did_nothing_is_forgotten(tok, corpus, tmp_path):
 # ---------------------------------------------------------------------- damage
 
 
-@pytest.mark.parametrize("name", ["job.json", "state.json"])
-def test_every_byte_of_a_checkpoint_counts(tok, broken, tmp_path, name):
+@pytest.mark.parametrize("name", ["job.json", "facts.json", "stream/0000000.json"])
+def test_every_byte_of_a_record_counts(tok, broken, tmp_path, name):
     out = tmp_path / "out"
     with pytest.raises(byteweld.CorpusError):
         byteweld.tokenize(broken, tok, out=out, shuffle=True)
@@ -180,11 +180,11 @@ def test_work_files_that_are_too_short_are_named(tok, broken, tmp_path, options,
         out = tmp_path / f"out{number}"
         with pytest.raises(byteweld.CorpusError):
             byteweld.tokenize(broken, tok, out=out, **options)
-        files = [path for path in sorted((out / ".unfinished").iterdir()) if path.stat().st_size]
+        files = [path for path in sorted((out / ".unfinished/stream").iterdir()) if path.stat().st_size]
         names = [path.name for path in files if path.suffix != ".json"]
         if number >= len(names):
             break
-        path = out / ".unfinished" / names[number]
+        path = out / ".unfinished/stream" / names[number]
         if damage == "removed":
             path.unlink()
         else:
@@ -192,16 +192,13 @@ def test_work_files_that_are_too_short_are_named(tok, broken, tmp_path, options,
         with pytest.raises(OSError, match=rf"{names[number]} has \d+ bytes, but \d+ were written"):
             byteweld.tokenize(broken, tok, out=out, on_error="skip", **options)
         byteweld.tokenize(broken, tok, out=out, on_error="skip", overwrite=True, **options)
-    assert names and len(names) >= 3
+    assert names and len(names) == 2
 
 
 # ---------------------------------------------------------------------- Ctrl-C
 
 
-WATCHED = {
-    *("encode", "_receive", "_note", "shuffle", "documents"),
-    *("finish", "drop_rest", "_finish_shard"),
-}
+WATCHED = {"encode", "shuffle", "finish", "_receive", "_route", "_keep", "record", "append", "drop"}
 
 
 @pytest.mark.parametrize("options", [{"shuffle": True}, {"format": "npy", "pack": 100}])
@@ -211,7 +208,7 @@ def test_ctrl_c_between_any_two_lines(tok, tmp_path, monkeypatch, options):
     monkeypatch.setattr(_document_files, "_BATCH_TOKENS", 500)
     byteweld.tokenize(corpus, tok, out=tmp_path / "once", **options)
     expected = digests(tmp_path / "once")
-    files = {run.__file__, _shuffle.__file__, _document_files.__file__, _writer.__file__}
+    files = {make.__file__, _stream.__file__, _document_files.__file__}
     seen: Counter[tuple[str, int]] = Counter()
 
     def traced(out: Path, stop: tuple[str, int] | None = None, times: int = 0) -> None:
