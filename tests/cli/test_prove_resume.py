@@ -98,7 +98,7 @@ def test_the_work_of_another_proof_is_not_used(texts, program, tmp_path):
     (texts / "0.jsonl").write_text('{"text": "new"}\n')
     done = program(*LINE, *WORK)
     assert done.code == 0 and "resuming" not in done.err
-    assert "identical on 204 documents" in done.out
+    assert b"identical on 204 documents" in done.out
 
 
 def test_standard_input_cannot_be_read_again(saved, program):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -117,9 +118,15 @@ def test_a_merge_says_what_is_missing(corpus, tmp_path, run):
         assert merged.code == 2
         what = "counted" if out == "count" else "encoded"
         assert f"slices are not {what} yet, the first is number 0; run the ranks" in merged.err
-        other = run(*verb, "--out", out, "--rank", "0", "--world-size", "3", "--slice", "9kB")
-        assert other.code == 2
-        assert "has the unfinished work of another job, with other slices" in other.err
+    other = run("count", "corpus", "--out", "count", "--rank", "0", *ranks[:-1], "9kB")
+    assert other.code == 2
+    assert "has the unfinished work of another job: other slices" in other.err
+    # The slices of a dataset are those of the rank that began.
+    other = run("tokenize", "corpus", "--out", "tokenize", "--rank", "0", *ranks[:-1], "9kB")
+    assert other.code == 0
+    assert run("merge", "tokenize").code == 0
+    assert run("tokenize", "corpus", "--out", "expected").code == 0
+    assert digests(tmp_path / "tokenize") == digests(tmp_path / "expected")
 
 
 def test_a_rank_of_files_that_changed_is_refused(corpus, run):
@@ -128,27 +135,24 @@ def test_a_rank_of_files_that_changed_is_refused(corpus, run):
     write_jsonl(corpus / "100%#.jsonl", make_documents(21, 2))
     refused = run(*line, "1")
     assert refused.code == 2
-    assert "with other sources" in refused.err
+    assert "another job: sources was" in refused.err
 
 
 @pytest.mark.parametrize("damage", [b"{", b"[]", b"\xff", b""])
 def test_a_damaged_work_folder_is_named(corpus, tmp_path, run, damage):
     ranks = ["--rank", "0", "--world-size", "1"]
-    for line, file in (
-        (["count", "corpus", "--out", "c"], "c.unfinished/tasks.json"),
-        (["tokenize", "corpus", "--out", "t"], "t/.unfinished/tasks.json"),
-        (["tokenize", "corpus", "--out", "u"], "u/.unfinished/details.json"),
-    ):
-        assert run(*line, *ranks).code == 0
-        (tmp_path / file).write_bytes(damage)
-        for again in (["merge", line[-1]], [*line, *ranks]):
-            done = run(*again)
-            if file.endswith("details.json") and again[0] != "merge":
-                assert done.code == 0  # a rank knows them without
-                continue
-            assert done.code == 2
-            assert f"{tmp_path / file}: damaged (" in done.err
-            assert "to start over" in done.err
+    for verb, work in (("count", "c.unfinished"), ("tokenize", "c/.unfinished")):
+        line = [verb, "corpus", "--out", "c", *ranks]
+        for name in ("job.json", "facts.json"):
+            assert run(*line).code == 0
+            file = tmp_path / work / name
+            file.write_bytes(damage)
+            for again in (["merge", "c"], line):
+                done = run(*again)
+                if name == "job.json" or again[0] != "merge" or verb == "count":
+                    assert done.code == 2
+                    assert f"{file}: damaged" in done.err and "start over" in done.err
+            shutil.rmtree(tmp_path / work)
 
 
 def test_files_that_change_while_a_rank_counts_are_noticed(tmp_path):
@@ -258,7 +262,6 @@ def test_nothing_to_merge(run):
 def test_no_local_folder_is_made_of_a_url(corpus, tmp_path, run):
     before = sorted(tmp_path.iterdir())
     for line in (
-        ["tokenize", "corpus", "--out", "s3://bucket/out"],
         ["count", "corpus", "--out", "s3://bucket/out"],
         ["count", "corpus", "--out", "s3://bucket/out", "--rank", "0", "--world-size", "1"],
     ):

@@ -119,7 +119,7 @@ def test_a_work_folder_keeps_what_tasks_have_found(tmp_path: Path) -> None:
             FIRST, CUT, [tmp_path / "a.txt", tmp_path / "b.jsonl"], runner=LocalRunner(**options)
         )
     (kept,) = work.iterdir()
-    assert (kept / "tasks.json").is_file()
+    assert (kept / "job.json").is_file()
     runner = MixedUp(**options)
     with pytest.raises(byteweld.CorpusError, match=r"b\.jsonl:1: "):
         byteweld.compare(FIRST, CUT, [tmp_path / "a.txt", tmp_path / "b.jsonl"], runner=runner)

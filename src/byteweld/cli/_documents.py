@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from byteweld.cli import _errors, _input, _output
 from byteweld.corpus import Corpus, File, ReadingOptions, open_corpus, whole_file
 from byteweld.corpus import Reading as CorpusReading
-from byteweld.corpus._files import file_size
 
 TEXT = "--text"  # the file name shown for text given as an argument
 _SHOWN_EXTENSIONS = 5

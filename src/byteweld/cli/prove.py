@@ -13,7 +13,7 @@ import byteweld
 from byteweld import peers, proof
 from byteweld._files import COMPRESSED_SUFFIXES, check_file
 from byteweld._saves import write_atomic
-from byteweld.cli import DONE, FAILED, NO, _errors, _input, _output, _proof
+from byteweld.cli import DONE, FAILED, NO, _errors, _output, _proof
 from byteweld.cli import _options as options
 from byteweld.cli._documents import Documents, say_resumed
 from byteweld.cli._runner import RunnerOptions

@@ -77,9 +77,7 @@ class Encoded:
     finished: list[Any] = field(default_factory=list)
     skips: list[Any] = field(default_factory=list)  # the first ones
 
-    def add(
-        self, tokens: int, documents: int, text_bytes: int, specials: dict[str, int]
-    ) -> None:
+    def add(self, tokens: int, documents: int, text_bytes: int, specials: dict[str, int]) -> None:
         """Add a block."""
         self.documents += documents
         self.tokens += tokens

@@ -9,7 +9,6 @@ import importlib.util
 import itertools
 import os
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from byteweld._atomic import CLOEXEC, lock, naming

@@ -204,9 +204,7 @@ class EncodingPass(_Pass):
         position = self.last["position"] if self.last else None
         self._position = position and tuple(position)
 
-    def encode(
-        self, sources: Sources, tok: Tokenizer, plan: Plan, num_threads: int | None
-    ) -> None:
+    def encode(self, sources: Sources, tok: Tokenizer, plan: Plan, num_threads: int | None) -> None:
         """Encode all documents that are not encoded yet."""
         stored = 0
 

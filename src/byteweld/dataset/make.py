@@ -74,7 +74,6 @@ from byteweld.dataset.options import Plan
 from byteweld.errors import ByteweldError, CorpusError
 from byteweld.jobs import RankRunner, Runner
 from byteweld.jobs._work import (
-    JOB,
     Work,
     begin,
     digest_of,
@@ -145,6 +144,7 @@ def make(
         making = _begin(job, runner, num_threads, progress)
         before = making.total.documents
         try:
+            making.say_resumed()
             making.encode(job)
             return Made(making.finish(), False, before)
         except BaseException:
@@ -194,9 +194,39 @@ def _begin(
     job.check_packages()
     facts = job.facts()
     work = begin(job.work, facts, changes=changes, stages=(STREAM, SLICES))
-    making = _Making(job.out, work, facts, runner, num_threads, progress)
-    making.say_resumed()
-    return making
+    slices: list[Slice] = []
+    is_here = runner is None and isinstance(job.out, LocalFolder)
+    streamed = work.records(STREAM)
+    if streamed and streamed[-1]["is_last"]:
+        pass
+    elif not is_here or work.folder.exists(_DIVISION):
+        position = streamed[-1]["position"] if streamed else None
+        work, slices = _divide(job, work, position, runner)
+    return _Making(job.out, work, facts, runner, num_threads, progress, slices)
+
+
+def _divide(
+    job: Job, work: Work, position: Sequence[int] | None, runner: Runner | None
+) -> tuple[Work, list[Slice]]:
+    """Divide what is after a position into slices: always the same ones for a job."""
+    assert job.corpus is not None
+    known = read_record(work.folder, _DIVISION) if work.folder.exists(_DIVISION) else None
+    slice_bytes = None if runner is None else runner.slice_bytes
+    if known is not None:
+        slice_bytes = known["slice_bytes"]
+    slices = _divide_rest(job.corpus, position, slice_bytes)
+    files = [whole_file(file) for file in job.corpus.files]
+    if known is None:
+        division = {
+            "slice_bytes": slice_bytes,
+            "slices": slice_facts(slices),
+            "paths": [f if isinstance(f, str) else os.fspath(f.absolute()) for f in files],
+            "divided": [file.number for file in _divided_files(slices)],
+        }
+        write_record(work.folder, _DIVISION, division, sync=True)
+        # If two ranks have begun at once, with other slices, the tasks of one of them notice it.
+        work = work.renamed(digest_of([work.job, division]))
+    return work, slices
 
 
 class _Making:
@@ -210,8 +240,10 @@ class _Making:
         runner: Runner | None,
         num_threads: int | None,
         progress: Report | None,
+        slices: Sequence[Slice] = (),  # of which documents are encoded in tasks
     ) -> None:
         self._out = out
+        self._slices = slices
         self._work = work
         self._facts = facts
         self._runner = runner
@@ -243,9 +275,7 @@ class _Making:
             prefix=self._options["prefix"],
             is_shuffled=is_shuffled,
         )
-        self._write = WriteShard(
-            self._storage, out, self._format.name, name, self._options["pack"]
-        )
+        self._write = WriteShard(self._storage, out, self._format.name, name, self._options["pack"])
         self._streamed = work.records(STREAM)
         self._encoded: dict[int, Any] = work.results(SLICES)
         self._digests: dict[int, Any] = work.results(DIGESTS)
@@ -306,12 +336,11 @@ class _Making:
         """Encode what is not encoded yet; a rank, its share."""
         if self._is_streamed:
             return
-        is_here = self._runner is None and isinstance(self._out, LocalFolder)
-        if is_here and not self._work.folder.exists(_DIVISION):
-            self._encode_stream(job)
-        else:
+        if self._slices:
             assert job.corpus is not None
             self._encode_slices(job, job.corpus)
+        elif not self._work.folder.exists(_DIVISION):
+            self._encode_stream(job)
 
     def _encode_stream(self, job: Job) -> None:
         total = self._facts["total_bytes"]
@@ -354,7 +383,7 @@ class _Making:
         self._listed = time.monotonic()
 
     def _encode_slices(self, job: Job, corpus: Corpus) -> None:
-        slices = self._divided(corpus)
+        slices = self._slices
         share = slices if self._runner is None else self._runner.share(slices)
         todo = [part for part in share if part.number not in self._encoded]
         sizes = {part.number: part.size for part in share}
@@ -372,26 +401,6 @@ class _Making:
         files = list(files if self._runner is None else self._runner.share(files))
         todo_files = [file for file in files if file.number not in self._digests]
         self._digests.update(self._map(digest, todo_files))
-
-    def _divided(self, corpus: Corpus) -> list[Slice]:
-        """Divide what was not streamed into slices; always the same ones for a job."""
-        folder = self._work.folder
-        known = read_record(folder, _DIVISION) if folder.exists(_DIVISION) else None
-        slice_bytes = None if self._runner is None else self._runner.slice_bytes
-        if known is not None:
-            slice_bytes = known["slice_bytes"]
-        position = self._streamed[-1]["position"] if self._streamed else None
-        slices = _divide_rest(corpus, position, slice_bytes)
-        files = [whole_file(file) for file in corpus.files]
-        division = {
-            "slice_bytes": slice_bytes,
-            "slices": slice_facts(slices),
-            "paths": [f if isinstance(f, str) else os.fspath(f.absolute()) for f in files],
-            "divided": [file.number for file in _divided_files(slices)],
-        }
-        if known is None:
-            write_record(folder, _DIVISION, division, sync=True)
-        return slices
 
     def check_encoded(self) -> None:
         """Raise unless all slices are encoded and all divided files hashed."""
@@ -423,9 +432,7 @@ class _Making:
         ended = Counter(plan.split for plan in full_shards([*self._streamed, *ordered]))
         plans: list[ShardPlan] = []
         for split, pieces in zip(self._splits, self._pieces(ordered), strict=True):
-            plans += plan_shards(
-                split, pieces, self._cutting, self._storage.lengths, ended[split]
-            )
+            plans += plan_shards(split, pieces, self._cutting, self._storage.lengths, ended[split])
         todo = [plan for plan in plans if (plan.split, plan.number) not in self._entries]
         self._report("writing", len(plans) - len(todo), len(plans))
         for plan, entry in self._map(self._write, todo):
@@ -477,9 +484,7 @@ class _Making:
                 groups[0].append(Piece(stem, 0, item.tokens, 0, item.documents))
             return groups
         task = GroupSlice(self._storage, self._targets)
-        grouped = self._run_stage(
-            GROUPS, task, {item.slice: item for item in numbered}, "grouping"
-        )
+        grouped = self._run_stage(GROUPS, task, {item.slice: item for item in numbered}, "grouping")
         for number, found in sorted(grouped.items()):
             token = document = 0
             for target, documents, tokens in found:
@@ -500,9 +505,7 @@ class _Making:
         shuffled = self._run_stage(BUCKETS, task, buckets, "shuffling")
         splits: list[list[Piece]] = [[] for _ in self._splits]
         if ordered:
-            for pieces, name, state in zip(
-                splits, self._splits, ordered[-1]["files"], strict=True
-            ):
+            for pieces, name, state in zip(splits, self._splits, ordered[-1]["files"], strict=True):
                 pieces.append(State(*state).piece(name))
         for number in buckets:
             documents, tokens = shuffled[number]
@@ -545,13 +548,13 @@ class _Making:
     def _manifest(self) -> Manifest:
         results = [*self._streamed, *(result for _, result in sorted(self._encoded.items()))]
         manifest = self._empty_manifest()
-        splits = {
-            split: {
-                "documents": sum(s.documents - s.continues for s in manifest.shards if s.split == split),
-                "tokens": sum(s.tokens for s in manifest.shards if s.split == split),
+        splits: dict[str, dict[str, int]] = {}
+        for split in self._splits:
+            shards = [shard for shard in manifest.shards if shard.split == split]
+            splits[split] = {
+                "documents": sum(shard.documents - shard.continues for shard in shards),
+                "tokens": sum(shard.tokens for shard in shards),
             }
-            for split in self._splits
-        }
         tokens = sum(found["tokens"] for found in splits.values())
         manifest = dataclasses.replace(
             manifest,
@@ -628,7 +631,7 @@ def _divide_rest(
     return slices
 
 
-def _divided_files(slices: list[Slice]) -> list[DividedFile]:
+def _divided_files(slices: Sequence[Slice]) -> list[DividedFile]:
     """Return the files of which each task reads only a part."""
     files = {
         part.first_file: file.file

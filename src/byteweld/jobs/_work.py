@@ -51,6 +51,11 @@ class Work(NamedTuple):
                 "choose one that all machines see, with work= (--work)"
             )
 
+    def renamed(self, job: str) -> Work:
+        """Return the work folder under another name of the job; tasks of the old name fail."""
+        write_record(self.folder, JOB, {"sha256": job}, sync=True)
+        return self._replace(job=job)
+
     def facts(self) -> dict[str, Any]:
         """Return what identifies the job."""
         return _read_object(self.folder, _FACTS)
@@ -77,7 +82,9 @@ class Work(NamedTuple):
 
         Raises FormatError if one is damaged.
         """
-        names = (f"{stage}/{number:07d}.json" for number in range(len(_records(self.folder, stage))))
+        names = (
+            f"{stage}/{number:07d}.json" for number in range(len(_records(self.folder, stage)))
+        )
         return [read_record(self.folder, name)["result"] for name in names]
 
     def put(
@@ -227,7 +234,6 @@ def begin(
         FileExistsError: if the folder is that of another job.
     """
     described = json.loads(json.dumps({**facts, "byteweld": _native.__version__}))
-    digest = digest_of([described])
     restarted: list[str] = []
     if overwrite:
         folder.remove_all()
@@ -235,7 +241,9 @@ def begin(
         known, before = resumed(folder), _read_object(folder, _FACTS)
         restarted = changes(before, described)
         if before.get("byteweld") != described["byteweld"]:
-            restarted += changed_facts(*({"byteweld": f.get("byteweld")} for f in (before, described)))
+            restarted += changed_facts(
+                *({"byteweld": f.get("byteweld")} for f in (before, described))
+            )
         if restarted and (not stages or any(_records(folder, name) for name in stages)):
             raise FileExistsError(
                 f"{folder} has the unfinished work of another job: {'; '.join(restarted)}; run "
@@ -246,8 +254,7 @@ def begin(
         elif before == described:
             return known
     write_record(folder, _FACTS, described, sync=True)
-    write_record(folder, JOB, {"sha256": digest}, sync=True)
-    return Work(folder, digest, tuple(restarted))
+    return Work(folder, "", tuple(restarted)).renamed(digest_of([described]))
 
 
 def slice_facts(slices: Sequence[Slice]) -> dict[str, Any]:

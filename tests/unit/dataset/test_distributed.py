@@ -198,6 +198,10 @@ class Stopping(LocalRunner):
             yield function(item)
 
 
+def is_complete(out: Path) -> bool:
+    return (out / "manifest.json").exists() and load_manifest(out).is_complete
+
+
 @pytest.mark.parametrize("options", [{}, {"shuffle": True, "validation": 0.3, "shard_tokens": 900}])
 def test_a_run_goes_on_where_it_was(tok, corpus, tmp_path, options):
     same = {"on_error": "skip", **options}
@@ -210,7 +214,7 @@ def test_a_run_goes_on_where_it_was(tok, corpus, tmp_path, options):
             break
         except KeyboardInterrupt:
             stops += 1
-            assert not (out / "manifest.json").exists()
+            assert not is_complete(out)
     assert stops > 3
     assert digests(out) == digests(tmp_path / "local")
 
@@ -297,9 +301,7 @@ def test_any_runner_resumes_the_run_of_any_other(tok, large, tmp_path, monkeypat
                 try:
                     byteweld.tokenize(large, tok, out=out, runner=runner, **options)
                 except KeyboardInterrupt:
-                    assert not (out / "manifest.json").exists() or not load_manifest(
-                        out
-                    ).is_complete
+                    assert not is_complete(out)
         assert digests(out) == expected, order
 
 

@@ -180,7 +180,9 @@ def test_work_files_that_are_too_short_are_named(tok, broken, tmp_path, options,
         out = tmp_path / f"out{number}"
         with pytest.raises(byteweld.CorpusError):
             byteweld.tokenize(broken, tok, out=out, **options)
-        files = [path for path in sorted((out / ".unfinished/stream").iterdir()) if path.stat().st_size]
+        files = [
+            path for path in sorted((out / ".unfinished/stream").iterdir()) if path.stat().st_size
+        ]
         names = [path.name for path in files if path.suffix != ".json"]
         if number >= len(names):
             break
