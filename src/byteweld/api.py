@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from byteweld.corpus import Corpus, ReadingOptions
 from byteweld.counts import Counts, Memory
 from byteweld.jobs import Runner, open_runner
+from byteweld.jobs.counting import count_sources
 from byteweld.recipes import Recipe, find_recipe
 from byteweld.sources import Counted, Document, Path_, Source, Sources, open_sources
 from byteweld.tokenizer import Specials, Tokenizer
@@ -196,17 +197,14 @@ def count(
     reading = _take_reading(options)
     chosen = find_recipe(recipe).replace(**options)
     with _runner(runner, num_threads) as running:
-        counts = (
-            _open(source, documents, chosen, reading)
-            .count(
-                chosen,
-                num_threads=num_threads,
-                memory=memory,
-                runner=running,
-                progress=None if progress is None else lambda done, total: progress(done),
-            )
-            .counts
-        )
+        counts = count_sources(
+            _open(source, documents, chosen, reading),
+            chosen,
+            runner=running,
+            num_threads=num_threads,
+            memory=memory,
+            progress=None if progress is None else lambda done, total: progress(done),
+        ).counts
     return counts if prune is None else counts.prune(prune, memory=memory)
 
 

@@ -22,8 +22,6 @@ from byteweld.corpus import (
     whole_file,
 )
 from byteweld.counts import Counts, Memory, count_corpus, same_pattern
-from byteweld.jobs import Runner
-from byteweld.jobs.counting import counted
 from byteweld.recipes import Recipe
 
 Path_ = str | os.PathLike[str]
@@ -56,24 +54,20 @@ class Sources:
         *,
         num_threads: int | None = None,
         memory: Memory | None = None,
-        runner: Runner | None = None,
-        near: Path_ | None = None,
+        of_files: Counts | None = None,
         progress: Callable[[int, int | None], object] | None = None,
     ) -> Counted:
         """Count all pre-tokens; `progress` is called with the bytes read and the total or None.
 
-        With a runner, files are counted in its tasks, which share a folder next to `near`.
+        If the files have been counted (`jobs.counting.count_sources`), `of_files` are their counts.
         """
         started = time.perf_counter()
         resources: dict[str, Any] = {"num_threads": num_threads, "memory": memory}
         tables: list[Counts] = []
         files = None if self.corpus is None else self.corpus.files
         file_bytes = self.corpus.total_bytes if self.corpus and files else None
-        if runner is not None and self.corpus is not None:
-            with counted(
-                runner, self.corpus, recipe, near=near, memory=memory, progress=progress
-            ) as merged:
-                tables.append(merged.load(memory))
+        if of_files is not None:
+            tables.append(of_files)
         elif self.corpus is not None:
             report = None if progress is None else _capped(progress, file_bytes)
             tables.append(count_corpus(self.corpus, recipe, progress=report, **resources))

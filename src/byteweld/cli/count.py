@@ -12,7 +12,7 @@ from byteweld.cli import _options as options
 from byteweld.cli._runner import RankOptions, RunnerOptions
 from byteweld.corpus import Corpus
 from byteweld.jobs import RankRunner, Runner
-from byteweld.jobs.counting import count_share, counted, saved_counts
+from byteweld.jobs.counting import count_share, count_sources, counted, saved_counts
 from byteweld.render import visible
 from byteweld.sources import Sources
 
@@ -69,12 +69,13 @@ def run(
         if running is not None and out is not None and prune is None and not json:
             _count_on(running, sources, chosen, out, memory, bars, force=force)
             return
-        found = sources.count(
+        found = count_sources(
+            sources,
             chosen,
-            num_threads=threads,
-            memory=memory,
             runner=running,
             near=out,
+            num_threads=threads,
+            memory=memory,
             progress=bars.count,
         )
     counts = found.counts if prune is None else found.counts.prune(prune, memory=memory)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import itertools
 import os
 import time
 from collections import Counter
@@ -28,17 +27,10 @@ from byteweld.corpus._files import file_size
 from byteweld.corpus._parts import FilePart
 from byteweld.corpus._remote import list_again
 from byteweld.corpus._slices import Slice, divide
-from byteweld.dataset._encoding import DOCUMENTS, Encoded
+from byteweld.dataset._complete import complete, shard_entry
+from byteweld.dataset._encoding import Encoded
 from byteweld.dataset._job import WORK, Job, changes, locked
-from byteweld.dataset._manifest import (
-    MANIFEST,
-    MAX_LISTED_SKIPS,
-    FileEntry,
-    Manifest,
-    ShardEntry,
-    SkipEntry,
-    SourceEntry,
-)
+from byteweld.dataset._manifest import MANIFEST, Manifest, ShardEntry
 from byteweld.dataset._order import Targets, num_buckets
 from byteweld.dataset._plan import Cutting, Piece, ShardPlan, plan_shards
 from byteweld.dataset._shard import ShardName, Split
@@ -280,7 +272,7 @@ class _Making:
         self._encoded: dict[int, Any] = work.results(SLICES)
         self._digests: dict[int, Any] = work.results(DIGESTS)
         self._entries: dict[tuple[Split, int], ShardEntry] = {
-            (split, number): _shard_entry(entry)
+            (split, number): shard_entry(entry)
             for split in self._splits
             for number, entry in work.results(shard_stage(split)).items()
         }
@@ -547,27 +539,8 @@ class _Making:
 
     def _manifest(self) -> Manifest:
         results = [*self._streamed, *(result for _, result in sorted(self._encoded.items()))]
-        manifest = self._empty_manifest()
-        splits: dict[str, dict[str, int]] = {}
-        for split in self._splits:
-            shards = [shard for shard in manifest.shards if shard.split == split]
-            splits[split] = {
-                "documents": sum(shard.documents - shard.continues for shard in shards),
-                "tokens": sum(shard.tokens for shard in shards),
-            }
-        tokens = sum(found["tokens"] for found in splits.values())
-        manifest = dataclasses.replace(
-            manifest,
-            is_complete=True,
-            documents=self.total.documents,
-            tokens=tokens,
-            text_bytes=self.total.text_bytes,
-            splits=splits,
-            special_text=dict(sorted(self.total.special_text.items())),
-            skipped_documents=sum(result["skipped"] for result in results),
-            skipped=tuple(itertools.islice(self._skips(results), MAX_LISTED_SKIPS)),
-            dropped_tokens=self.total.tokens - tokens,
-            sources=tuple(self._sources(results)),
+        manifest = complete(
+            self._empty_manifest(), self._facts["sources"], self._splits, results, self._digests
         )
         if self._format.finish is None:
             return manifest
@@ -581,36 +554,6 @@ class _Making:
             manifest.save(self._out.path)
         else:
             self._out.write(MANIFEST, manifest.to_json())
-
-    def _skips(self, results: list[Any]) -> Iterator[SkipEntry]:
-        """Yield what was skipped, in order, with the lines of the files."""
-        lines: Counter[int] = Counter()  # of the parts of each file before
-        for result in results:
-            for file, line, row, offset, reason in result["skips"]:
-                whole = None if line is None else line + lines[file]
-                name = self._facts["sources"][file][0]
-                yield SkipEntry(source=name, reason=reason, line=whole, row=row, offset=offset)
-            if result.get("is_divided"):
-                for file, _, _, _, count in result["finished"]:
-                    lines[file] += count
-
-    def _sources(self, results: list[Any]) -> Iterator[SourceEntry]:
-        """Yield all sources; those that could not be read have no size and digest."""
-        found: dict[int, tuple[int | None, str | None]] = {}
-        documents: Counter[int] = Counter()
-        for result in results:
-            for file, size, digest, count, _ in result["finished"]:
-                documents[file] += count
-                if digest is not None:
-                    found[file] = (size, digest)
-                elif result.get("is_divided"):
-                    found[file] = self._digests[file] or (None, None)
-        sources = self._facts["sources"]
-        if sources and sources[-1] == [DOCUMENTS, None, None]:
-            documents[len(sources) - 1] = self.total.documents - documents.total()
-        for number, (name, *_) in enumerate(sources):
-            size, digest = found.get(number, (None, None))
-            yield SourceEntry(name=name, size=size, xxh3_128=digest, documents=documents[number])
 
 
 def _divide_rest(
@@ -640,8 +583,3 @@ def _divided_files(slices: Sequence[Slice]) -> list[DividedFile]:
         if isinstance(file, FilePart)
     }
     return [DividedFile(number, file) for number, file in files.items()]
-
-
-def _shard_entry(values: dict[str, Any]) -> ShardEntry:
-    files = tuple(FileEntry(**file) for file in values["files"])
-    return ShardEntry(**values | {"files": files})

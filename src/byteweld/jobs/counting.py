@@ -12,6 +12,7 @@ import contextlib
 import dataclasses
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,6 +37,7 @@ from byteweld.jobs._work import (
     unfinished,
 )
 from byteweld.recipes import Recipe
+from byteweld.sources import Counted, Sources
 
 _SLICES: Final = "slices"
 _FAN_IN: Final = 512  # runs that a task merges
@@ -188,6 +190,28 @@ def counted(
         _count_slices(work, slices, corpus, recipe, runner, memory, progress)
         _check_unchanged(corpus, facts)
         yield merge_slices(work, len(slices), runner, memory)
+
+
+def count_sources(
+    sources: Sources,
+    recipe: Recipe,
+    *,
+    runner: Runner | None,
+    near: str | os.PathLike[str] | None = None,
+    num_threads: int | None = None,
+    memory: Memory | None = None,
+    progress: Progress | None = None,
+) -> Counted:
+    """Count sources, their files in the tasks of a runner if there is one; see `counted`."""
+    resources: dict[str, Any] = {"memory": memory, "progress": progress}
+    if runner is None or sources.corpus is None:
+        return sources.count(recipe, num_threads=num_threads, **resources)
+    started = time.perf_counter()
+    with counted(runner, sources.corpus, recipe, near=near, **resources) as merged:
+        found = sources.count(
+            recipe, num_threads=num_threads, of_files=merged.load(memory), **resources
+        )
+    return found._replace(seconds=time.perf_counter() - started)
 
 
 def count_share(

@@ -13,6 +13,7 @@ from byteweld import _native
 from byteweld.counts import Counts, Memory
 from byteweld.errors import FormatError
 from byteweld.jobs import Runner
+from byteweld.jobs.counting import count_sources
 from byteweld.recipes import Recipe
 from byteweld.sources import Counted, Sources
 from byteweld.training.checkpoint import Checkpoint, LearnedMerge
@@ -87,12 +88,13 @@ def run(
         if point is not None and not sources.is_counted:
             saved = point.counts(memory=memory)
         if saved is None:
-            counted = sources.count(
+            counted = count_sources(
+                sources,
                 recipe,
-                num_threads=num_threads,
-                memory=memory,
                 runner=runner,
                 near=checkpoint,
+                num_threads=num_threads,
+                memory=memory,
                 progress=None if progress is None else _count_events(progress, planned),
             )
             if prune is not None:
