@@ -83,7 +83,7 @@ def test_any_corpus_has_the_same_counts_or_the_same_error(
         expected = sources.count(RECIPE).counts
     except byteweld.CorpusError as error:
         with pytest.raises(byteweld.TaskError) as failed:
-            count_sources(sources, RECIPE, runner=runner)
+            counting.count_sources(sources, RECIPE, runner=runner)
         # In tasks, another error may come first, but it is one of this corpus.
         assert str(folder) in str(failed.value) and str(folder) in str(error)
         return
