@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 STREAM: Final = "stream"  # the stage whose records say what was encoded
 ORDER: Final = "order"  # the one whose records say which buckets were shuffled
-_RECORD_SECONDS: float = 2.0
+_RECORD_SECONDS: float = 2.0  # at least, between two records
+_TIMES_AS_LONG: Final = 20  # as a record took: on a slow disk, they are rarer
 _UNCUT: Final = Cutting()  # for buckets
 
 Publish = Callable[[ShardPlan], object]
@@ -146,6 +147,7 @@ class _Pass:
 
     def record(self, result: dict[str, Any], *, is_last: bool = False) -> None:
         """Put everything on disk and note it, then publish the shards that have ended."""
+        started = time.monotonic()
         for file in self.files:
             if is_last:
                 file.drop_rest()
@@ -158,7 +160,9 @@ class _Pass:
         }
         noted = self._storage.work.put(self._stage, self._number, noted, sync=True)
         self._number += 1
-        self._due = time.monotonic() + _RECORD_SECONDS
+        now = time.monotonic()
+        if _RECORD_SECONDS:
+            self._due = now + max(_RECORD_SECONDS, _TIMES_AS_LONG * (now - started))
         for file in self.files:
             file.full = []
         for plan in full_shards([noted]):

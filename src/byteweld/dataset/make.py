@@ -179,21 +179,17 @@ def merge_ranks(out: str, runner: Runner, *, progress: Report | None = None) -> 
 def _begin(
     job: Job, runner: Runner | None, num_threads: int | None, progress: Report | None
 ) -> _Making:
-    if runner is not None and (
-        job.corpus is None or job.corpus.table is not None or job.sources.documents is not None
-    ):
+    is_here = runner is None and isinstance(job.out, LocalFolder)
+    has_files = job.corpus is not None and job.corpus.table is None
+    if not is_here and (not has_files or job.sources.documents is not None):
         raise TypeError("documents in memory cannot be divided among tasks; pass files")
     job.check_packages()
     facts = job.facts()
     work = begin(job.work, facts, changes=changes, stages=(STREAM, SLICES))
     slices: list[Slice] = []
-    is_here = runner is None and isinstance(job.out, LocalFolder)
-    streamed = work.records(STREAM)
-    if streamed and streamed[-1]["is_last"]:
-        pass
-    elif not is_here or work.folder.exists(_DIVISION):
-        position = streamed[-1]["position"] if streamed else None
-        work, slices = _divide(job, work, position, runner)
+    last = (work.records(STREAM) or [{"position": None, "is_last": False}])[-1]
+    if not last["is_last"] and (not is_here or work.folder.exists(_DIVISION)):
+        work, slices = _divide(job, work, last["position"], runner)
     return _Making(job.out, work, facts, runner, num_threads, progress, slices)
 
 
