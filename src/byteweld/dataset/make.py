@@ -17,7 +17,7 @@ import dataclasses
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -71,9 +71,11 @@ from byteweld.jobs._work import (
     digest_of,
     read_record,
     resumed,
+    run_stage,
     slice_facts,
     write_record,
 )
+from byteweld.jobs.runners import Here
 from byteweld.sources import Sources
 from byteweld.tokenizer import Tokenizer
 
@@ -123,7 +125,7 @@ def make(
         tok: encodes them.
         out: a folder, or the URL of one.
         plan: the options of the dataset.
-        runner: what runs the tasks; without one, there are none.
+        runner: what runs the tasks; without one, documents are encoded in one pass here.
         overwrite: start over if there is a dataset.
         num_threads: without a runner; default: one per processor.
         progress: called now and then.
@@ -133,7 +135,7 @@ def make(
         done = job.complete_manifest()
         if done is not None:
             return Made(done, True, done.documents)
-        making = _begin(job, runner, num_threads, progress)
+        making = _begin(job, runner or Here(num_threads=num_threads), progress)
         before = making.total.documents
         try:
             making.say_resumed()
@@ -158,7 +160,7 @@ def encode_share(
     job = Job(sources, tok, open_folder(out), plan)
     job.check_folder()
     if job.complete_manifest() is None:
-        _begin(job, runner, None, progress).encode(job)
+        _begin(job, runner, progress).encode(job)
 
 
 def has_ranks(out: str) -> bool:
@@ -171,15 +173,13 @@ def merge_ranks(out: str, runner: Runner, *, progress: Report | None = None) -> 
     folder = open_folder(out)
     with locked(folder) if isinstance(folder, LocalFolder) else contextlib.nullcontext():
         work = resumed(folder.folder(WORK))
-        making = _Making(folder, work, work.facts(), runner, None, progress)
+        making = _Making(folder, work, work.facts(), runner, progress)
         making.check_encoded()
         return Made(making.finish(), False, 0)
 
 
-def _begin(
-    job: Job, runner: Runner | None, num_threads: int | None, progress: Report | None
-) -> _Making:
-    is_here = runner is None and isinstance(job.out, LocalFolder)
+def _begin(job: Job, runner: Runner, progress: Report | None) -> _Making:
+    is_here = isinstance(runner, Here) and isinstance(job.out, LocalFolder)
     has_files = job.corpus is not None and job.corpus.table is None
     if not is_here and (not has_files or job.sources.documents is not None):
         raise TypeError("documents in memory cannot be divided among tasks; pass files")
@@ -190,18 +190,16 @@ def _begin(
     last = (work.records(STREAM) or [{"position": None, "is_last": False}])[-1]
     if not last["is_last"] and (not is_here or work.folder.exists(_DIVISION)):
         work, slices = _divide(job, work, last["position"], runner)
-    return _Making(job.out, work, facts, runner, num_threads, progress, slices)
+    return _Making(job.out, work, facts, runner, progress, slices)
 
 
 def _divide(
-    job: Job, work: Work, position: Sequence[int] | None, runner: Runner | None
+    job: Job, work: Work, position: Sequence[int] | None, runner: Runner
 ) -> tuple[Work, list[Slice]]:
     """Divide what is after a position into slices: always the same ones for a job."""
     assert job.corpus is not None
     known = read_record(work.folder, _DIVISION) if work.folder.exists(_DIVISION) else None
-    slice_bytes = None if runner is None else runner.slice_bytes
-    if known is not None:
-        slice_bytes = known["slice_bytes"]
+    slice_bytes = runner.slice_bytes if known is None else known["slice_bytes"]
     slices = _divide_rest(job.corpus, position, slice_bytes)
     files = [whole_file(file) for file in job.corpus.files]
     if known is None:
@@ -225,8 +223,7 @@ class _Making:
         out: Folder,
         work: Work,
         facts: dict[str, Any],
-        runner: Runner | None,
-        num_threads: int | None,
+        runner: Runner,
         progress: Report | None,
         slices: Sequence[Slice] = (),  # of which documents are encoded in tasks
     ) -> None:
@@ -235,7 +232,6 @@ class _Making:
         self._work = work
         self._facts = facts
         self._runner = runner
-        self._num_threads = num_threads if runner is None else runner.threads_per_task
         self._progress = progress
         self._options: dict[str, Any] = facts["options"]
         self._format = FORMATS[facts["format"]]
@@ -282,10 +278,6 @@ class _Making:
         self.total.add(
             result["tokens"], result["documents"], result["text_bytes"], result["special_text"]
         )
-
-    def _map(self, task: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-        """Yield the results of tasks, in any order."""
-        return map(task, items) if self._runner is None else self._runner.map_unordered(task, items)
 
     def _report(self, stage: str, done: int, total: int | None, note: str = "") -> None:
         if self._progress is not None:
@@ -350,7 +342,7 @@ class _Making:
             report,
         )
         try:
-            stream.encode(job.sources, job.tok, job.plan, self._num_threads)
+            stream.encode(job.sources, job.tok, job.plan, self._runner.threads_per_task)
         finally:
             stream.close()
         self._streamed = self._work.records(STREAM)
@@ -371,24 +363,26 @@ class _Making:
         self._listed = time.monotonic()
 
     def _encode_slices(self, job: Job, corpus: Corpus) -> None:
-        slices = self._slices
-        share = slices if self._runner is None else self._runner.share(slices)
-        todo = [part for part in share if part.number not in self._encoded]
-        sizes = {part.number: part.size for part in share}
-        total = sum(sizes.values())
-        done = total - sum(part.size for part in todo)
-        task = EncodeSlice.of(self._storage, job.tok, corpus, job.plan, self._num_threads)
-        self._report("encoding", done, total)
-        for number, result in self._map(task, todo):
-            self._encoded[number] = result
-            self._add(result)
-            done += sizes[number]
+        slices, runner = self._slices, self._runner
+        sizes = {part.number: part.size for part in runner.share(slices)}
+        total, done = sum(sizes.values()), 0
+        task = EncodeSlice.of(self._storage, job.tok, corpus, job.plan, runner.threads_per_task)
+
+        def report(results: Mapping[int, Any]) -> None:
+            nonlocal done
+            for number, result in results.items():
+                done += sizes[number]
+                if number not in self._encoded:
+                    self._encoded[number] = result
+                    self._add(result)
             self._report("encoding", done, total)
+
+        items = {number: slices[number] for number in sizes}
+        run_stage(self._work, SLICES, items, task, runner, report)
         digest = DigestFile(self._work, corpus.reading.on_error == "skip")
-        files = _divided_files(slices)
-        files = list(files if self._runner is None else self._runner.share(files))
-        todo_files = [file for file in files if file.number not in self._digests]
-        self._digests.update(self._map(digest, todo_files))
+        files = {file.number: file for file in runner.share(_divided_files(slices))}
+        found = run_stage(self._work, DIGESTS, files, digest, runner, lambda results: None)
+        self._digests.update(found)
 
     def check_encoded(self) -> None:
         """Raise unless all slices are encoded and all divided files hashed."""
@@ -414,7 +408,8 @@ class _Making:
         self._check_unchanged()
         for plan in full_shards([*self._streamed, *self._work.records(ORDER)]):
             self._publish(plan)
-        if self._runner is None and self._targets.buckets is not None and self._is_streamed:
+        is_here = isinstance(self._runner, Here)
+        if is_here and self._targets.buckets is not None and self._is_streamed:
             self._shuffle_stream()
         ordered = self._work.records(ORDER)
         ended = Counter(plan.split for plan in full_shards([*self._streamed, *ordered]))
@@ -423,7 +418,7 @@ class _Making:
             plans += plan_shards(split, pieces, self._cutting, self._storage.lengths, ended[split])
         todo = [plan for plan in plans if (plan.split, plan.number) not in self._entries]
         self._report("writing", len(plans) - len(todo), len(plans))
-        for plan, entry in self._map(self._write, todo):
+        for plan, entry in self._runner.map_unordered(self._write, todo):
             self._entries[plan.split, plan.number] = entry
             self._report("writing", len(plans) - len(todo), len(plans))
         manifest = self._manifest()
@@ -511,15 +506,14 @@ class _Making:
         self, stage: str, task: Callable[[Any], Any], items: dict[int, Any], name: str
     ) -> dict[int, Any]:
         """Run the tasks of a stage that are not done yet, and return the results of all."""
-        results = self._work.results(stage)
-        todo = [item for number, item in items.items() if number not in results]
-        done = len(items) - len(todo)
-        self._report(name, done, len(items))
-        for number, result in self._map(task, todo):
-            results[number] = result
-            done += 1
+        done = 0
+
+        def report(results: Mapping[int, Any]) -> None:
+            nonlocal done
+            done += len(results)
             self._report(name, done, len(items))
-        return results
+
+        return run_stage(self._work, stage, items, task, self._runner, report)
 
     # ---------------------------------------------------------------- manifest
 

@@ -257,6 +257,33 @@ def begin(
     return Work(folder, "", tuple(restarted)).renamed(digest_of([described]))
 
 
+def run_stage(
+    work: Work,
+    stage: str,
+    items: Mapping[int, Any],
+    task: Callable[[Any], tuple[int, Any]],
+    runner: Runner,
+    report: Callable[[Mapping[int, Any]], object],
+) -> dict[int, Any]:
+    """Run the tasks of a stage that are not done yet, and return the results of all.
+
+    Args:
+        work: where results are noted.
+        stage: the name of the stage.
+        items: those of the tasks, by number.
+        task: returns the number of its item, and the result as it was noted.
+        runner: what runs the tasks.
+        report: called with results: first those of earlier runs, then each one as it comes.
+    """
+    results = {number: found for number, found in work.results(stage).items() if number in items}
+    report(results)
+    todo = [item for number, item in items.items() if number not in results]
+    for number, found in runner.map_unordered(task, todo):
+        results[number] = found
+        report({number: found})
+    return results
+
+
 def slice_facts(slices: Sequence[Slice]) -> dict[str, Any]:
     """Return what identifies the slices of a corpus."""
     plans = ([part.first_file, part.size, *map(str, part.files)] for part in slices)

@@ -13,7 +13,7 @@ import dataclasses
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -33,6 +33,7 @@ from byteweld.jobs._work import (
     begun,
     digest_of,
     resumed,
+    run_stage,
     slice_facts,
     unfinished,
 )
@@ -52,7 +53,7 @@ Progress = Callable[[int, int | None], object]
 
 @dataclass(frozen=True)
 class _CountSlice:
-    """Counts a slice; returns how large it is."""
+    """Counts a slice; returns its number, and what was counted."""
 
     work: Work
     recipe: Recipe
@@ -60,7 +61,7 @@ class _CountSlice:
     num_threads: int | None
     memory: Memory | None
 
-    def __call__(self, part: Slice) -> int:
+    def __call__(self, part: Slice) -> tuple[int, Any]:
         self.work.check()
         counts = self._count(part)
         table, facts = counts._table, counts._facts
@@ -70,8 +71,7 @@ class _CountSlice:
                 file = files[_run_name(part.number, number)] = scratch / part_name(number)
                 counts_files.write_part(file, table, number)
             result = {"facts": dataclasses.asdict(facts), "sums": table.sums_by_part()}
-            self.work.put(_SLICES, part.number, result, files)
-        return part.size
+            return part.number, self.work.put(_SLICES, part.number, result, files)
 
     def _count(self, part: Slice) -> Counts:
         corpus = slice_corpus(self.corpus, part, builder=_builder(self.recipe))
@@ -282,11 +282,8 @@ def _count_slices(
     progress: Progress | None,
 ) -> None:
     """Count the slices that are not counted yet."""
-    done = work.results(_SLICES)
-    mine = runner.share(slices)
-    todo = [part for part in mine if part.number not in done]
-    total = sum(part.size for part in mine)
-    counted = total - sum(part.size for part in todo)
+    sizes = {part.number: part.size for part in runner.share(slices)}
+    total, done = sum(sizes.values()), 0
     task = _CountSlice(
         work,
         recipe,
@@ -294,12 +291,14 @@ def _count_slices(
         runner.threads_per_task,
         memory,
     )
-    if progress is not None:
-        progress(counted, total)
-    for size in runner.map_unordered(task, todo):
-        counted += size
+
+    def report(counted: Mapping[int, Any]) -> None:
+        nonlocal done
+        done += sum(sizes[number] for number in counted)
         if progress is not None:
-            progress(counted, total)
+            progress(done, total)
+
+    run_stage(work, _SLICES, {number: slices[number] for number in sizes}, task, runner, report)
 
 
 def merge_slices(work: Work, num_slices: int, runner: Runner, memory: Memory | None) -> Merged:
@@ -336,9 +335,8 @@ def _merge_level(
         for first in range(0, max(1, len(runs)), _FAN_IN):
             merges.append(_Merge(len(merges), part, tuple(runs[first : first + _FAN_IN])))
     task = _MergeRuns(work, stage, runner.threads_per_task, memory)
-    results = work.results(stage)
-    todo = [merge for merge in merges if merge.number not in results]
-    results.update(runner.map_unordered(task, todo))
+    items = {merge.number: merge for merge in merges}
+    results = run_stage(work, stage, items, task, runner, lambda results: None)
     found: list[list[Run]] = [[] for _ in parts]
     for merge in merges:
         run = Run(f"{stage}/{merge.number:07d}.parquet", tuple(results[merge.number]))

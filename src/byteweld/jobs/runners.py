@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 from byteweld.errors import TaskError
 
 Item = TypeVar("Item")
-Result = TypeVar("Result")
+Outcome = TypeVar("Outcome")
 Path_ = str | os.PathLike[str]
 
 RUNNERS = ("local", "ray")
@@ -112,8 +112,8 @@ class Runner(abc.ABC):
         return items
 
     def map_unordered(
-        self, function: Callable[[Item], Result], items: Iterable[Item]
-    ) -> Iterator[Result]:
+        self, function: Callable[[Item], Outcome], items: Iterable[Item]
+    ) -> Iterator[Outcome]:
         """Yield `function(item)` for all items, in the order in which tasks end.
 
         The function and the items must be picklable, and the results small.
@@ -177,6 +177,15 @@ class LocalRunner(Runner):
             except Exception as error:
                 result = Failure(item, error)
             yield result
+
+
+class Here(LocalRunner):
+    """Runs tasks in this process, and raises what they raise as it is. Not for users."""
+
+    def map_unordered(
+        self, function: Callable[[Item], Outcome], items: Iterable[Item]
+    ) -> Iterator[Outcome]:
+        return map(function, items)
 
 
 class RankRunner(LocalRunner):
