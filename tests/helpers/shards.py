@@ -12,6 +12,7 @@ import numpy as np
 from byteweld.dataset._manifest import FileEntry, Manifest, ShardEntry
 from byteweld.dataset._shard import Shard, ShardName
 from byteweld.dataset.formats import Format
+from byteweld.dataset.formats._documents import Documents as Opened
 
 Documents = Sequence[Sequence[int]]
 TRAIN = ShardName()
@@ -92,6 +93,11 @@ def write_shard(
     for left in ("tokens", "lengths"):
         (scratch / left).unlink(missing_ok=True)
     return entry, manifest
+
+
+def lengths_of(documents: Opened) -> list[int]:
+    """Return the number of ids of each document of a shard that was opened."""
+    return [int(length) for _, lengths in documents.length_batches() for length in lengths]
 
 
 def make_manifest(

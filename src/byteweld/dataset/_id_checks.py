@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from byteweld.dataset._manifest import Manifest, ShardEntry
-from byteweld.dataset._open import OpenShard
 from byteweld.dataset._problems import Problems
 from byteweld.dataset.formats import FORMATS
+from byteweld.dataset.formats._documents import Documents
+from byteweld.dataset.reading import open_shard
 from byteweld.errors import ByteweldError
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class IdCheck:
             self._first += previous.documents - previous.continues
             is_piece = previous.continues
         try:
-            shard = OpenShard(self._folder, entry, self._manifest)
+            shard = open_shard(self._folder, entry, self._manifest)
             if not self._check_lengths(shard, entry):
                 return False
             self._check_range(shard, entry)
@@ -86,18 +87,10 @@ class IdCheck:
             message, file=name, shard=f"{entry.split} {entry.number}", document=document
         )
 
-    def _check_lengths(self, shard: OpenShard, entry: ShardEntry) -> bool:
+    def _check_lengths(self, shard: Documents, entry: ShardEntry) -> bool:
         """Check that documents cover the ids of the shard, and that packed rows are full."""
-        import numpy as np
-
-        ends = shard.ends
-        if len(ends) != entry.documents:
-            self._add(entry, f"has {len(ends)} documents; expected {entry.documents}")
-            return False
-        last = 0
-        for start in range(0, len(ends), _BATCH_DOCUMENTS):
-            some = np.asarray(ends[start : start + _BATCH_DOCUMENTS]).astype(np.int64)
-            lengths = np.diff(some, prepend=last)
+        total = 0
+        for start, lengths in shard.length_batches():
             if (lengths < 0).any():
                 at = start + int((lengths < 0).argmax())
                 self._add(entry, "the index says that it ends before it starts", at)
@@ -106,13 +99,13 @@ class IdCheck:
             if wrong.any():
                 at = int(wrong.argmax())
                 self._add(entry, f"has {lengths[at]} ids; expected {self._pack}", start + at)
-            last = int(some[-1])
-        if last != entry.tokens:
-            self._add(entry, f"its documents have {last} ids; expected {entry.tokens}")
+            total += int(lengths.sum())
+        if total != entry.tokens:
+            self._add(entry, f"its documents have {total} ids; expected {entry.tokens}")
             return False
         return True
 
-    def _check_range(self, shard: OpenShard, entry: ShardEntry) -> None:
+    def _check_range(self, shard: Documents, entry: ShardEntry) -> None:
         """Check that all ids are in the vocabulary."""
         n_vocab = self._manifest.tokenizer["n_vocab"]
         count, first, found = 0, 0, 0
@@ -132,7 +125,7 @@ class IdCheck:
                 int(shard.ends.searchsorted(first, side="right")),
             )
 
-    def _check_added(self, shard: OpenShard, entry: ShardEntry, is_piece: bool) -> None:
+    def _check_added(self, shard: Documents, entry: ShardEntry, is_piece: bool) -> None:
         """Check that documents start and end with the ids that are added to them."""
         for side, added in (("start", self._added.before[:1]), ("end", self._added.after[-1:])):
             if not added:

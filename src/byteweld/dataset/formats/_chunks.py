@@ -5,48 +5,88 @@ The number of items, the offset of each item and of the end of the file, then th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from byteweld.dataset._manifest import ShardEntry
+from byteweld.dataset._manifest import Manifest, ShardEntry
 from byteweld.dataset._shard import Shard
-from byteweld.dataset.formats._opening import check_number
+from byteweld.dataset.formats._documents import Documents, check_amount
+from byteweld.dataset.formats._format import Format
 from byteweld.errors import FormatError, UnsupportedError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-CHUNK_TOKENS: Final = 16_000_000  # of 4 bytes: 64 MB, the frameworks' own default
-FOLDERS: Final = {"train": "train/", "validation": "val/"}  # if there are two splits
+_COPY_TOKENS: Final = 1 << 20
 _MAX_BYTES: Final = (1 << 32) - 1
 
 
-def write_offsets(
-    file: IO[bytes],
-    shard: Shard,
-    sizes: Callable[[NDArray[np.int64]], NDArray[np.int64]],
-    config: bytes = b"",
-) -> None:
-    """Write the number of items, their offsets, and the bytes between those and the items.
+@dataclass(frozen=True, kw_only=True)
+class ChunkFormat(Format):
+    """A format of chunks, whose items are documents, each after a header.
 
-    `sizes` gives the bytes of items from the lengths of documents.
+    Attributes:
+        header_sizes: the sizes that a header may have.
     """
-    import numpy as np
 
-    end = 4 * (shard.num_documents + 2) + len(config)
-    _check_end(end, shard)
-    file.write(np.array([shard.num_documents, end], "<u4").tobytes())
-    for lengths in shard.length_batches():
-        ends = np.cumsum(sizes(lengths)) + end
-        end = int(ends[-1])
-        _check_end(end, shard)
-        file.write(ends.astype("<u4").tobytes())
-    file.write(config)
+    default_dtypes: tuple[str, ...] = ("int32", "uint32")
+    is_raw: bool = False
+    shard_tokens: int | None = 16_000_000  # of 4 bytes: 64 MB, the frameworks' own default
+    header_sizes: tuple[int, ...] = (0,)
+
+    def config(self, dtype: str) -> bytes:
+        """Return what stands between the offsets and the items."""
+        return b""
+
+    def header_size(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the bytes of the header of each document, by its length."""
+        return lengths * 0
+
+    def headers(self, lengths: NDArray[np.int64], itemsize: int) -> NDArray[np.uint8]:
+        """Return the headers of documents one after another."""
+        import numpy as np
+
+        return np.empty(0, np.uint8)
+
+    def write(self, shard: Shard, folder: Path) -> None:
+        """Write the offsets, then the items."""
+        import numpy as np
+
+        (path,) = self.new_files(shard, folder)
+        itemsize = np.dtype(shard.dtype).itemsize
+        config = self.config(shard.dtype)
+        end = 4 * (shard.num_documents + 2) + len(config)
+        with path.open("wb") as file:
+            file.write(np.array([shard.num_documents, _checked(end, shard)], "<u4").tobytes())
+            for lengths in shard.length_batches():
+                ends = np.cumsum(self.header_size(lengths) + lengths * itemsize) + end
+                end = _checked(int(ends[-1]), shard)
+                file.write(ends.astype("<u4").tobytes())
+            file.write(config)
+            for ids, lengths in shard.batches():
+                headers = self.headers(lengths, itemsize)
+                if len(lengths) == 1 or not len(headers):
+                    file.write(headers.data)
+                    for start in range(0, len(ids), _COPY_TOKENS):  # one may be of any length
+                        file.write(ids[start : start + _COPY_TOKENS].data)
+                    continue
+                # Headers and ids take turns.
+                runs = np.stack([self.header_size(lengths), lengths * itemsize], axis=1).ravel()
+                is_header = np.repeat(np.tile([True, False], len(lengths)), runs)
+                items = np.empty(len(is_header), np.uint8)
+                items[is_header] = headers
+                items[~is_header] = ids.view(np.uint8)
+                file.write(items.data)
+
+    def open(self, folder: Path, entry: ShardEntry, manifest: Manifest) -> Documents:
+        """Map the offsets and the items."""
+        return _ChunkDocuments(self, self.only_file(folder, entry), entry, manifest.dtype)
 
 
-def _check_end(end: int, shard: Shard) -> None:
+def _checked(end: int, shard: Shard) -> int:
+    """Return an offset, or raise if a file of this format cannot have it."""
     if end > _MAX_BYTES:
         raise UnsupportedError(
             f"shard {shard.name.number} of {shard.name.split} has {shard.num_tokens} tokens in "
@@ -54,36 +94,34 @@ def _check_end(end: int, shard: Shard) -> None:
             "file of this format; use smaller shards (shard_tokens=), and if one document is "
             "that long, cut documents into rows with pack=N"
         )
+    return end
 
 
-class Chunk:
-    """The items of a file, memory-mapped. Offsets are checked where they are used."""
+class _ChunkDocuments(Documents):
+    """The items of a file, memory-mapped."""
 
-    def __init__(self, path: Path, entry: ShardEntry, config: bytes = b"") -> None:
+    def __init__(self, format: ChunkFormat, path: Path, entry: ShardEntry, dtype: str) -> None:
         import numpy as np
 
-        self.path = path
-        self.items = entry.documents
-        self._start = 4 * (self.items + 2) + len(config)
+        super().__init__(entry.documents, dtype)
+        self._format, self._path = format, path
+        config = format.config(dtype)
+        offsets = 4 * (self.count + 2)
+        self._start = offsets + len(config)
         size = path.stat().st_size
         if size < self._start:
             raise FormatError(
                 f"the file has {size} bytes; expected at least {self._start} for the offsets of "
-                f"{self.items} documents",
+                f"{self.count} documents",
                 path=path,
             )
         self._bytes = np.asarray(np.memmap(path, np.uint8, "r"))  # slices of a memmap are slow
-        self._offsets = self._bytes[4 : self._start - len(config)].view("<u4")
-        found = int(self._bytes[:4].view("<u4")[0])
-        if found != self.items:
-            raise FormatError(
-                f"the file has {found} documents; expected {self.items}, as the manifest says",
-                path=path,
-            )
-        if self._bytes[self._start - len(config) : self._start].tobytes() != config:
+        check_amount(int(self._bytes[:4].view("<u4")[0]), "documents", self.count, path)
+        if self._bytes[offsets : self._start].tobytes() != config:
             raise FormatError(
                 f"the header of the file differs; expected {config.decode()!r}", path=path
             )
+        self._offsets = self._bytes[4:offsets].view("<u4")
         first, end = int(self._offsets[0]), int(self._offsets[-1])
         if (first, end) != (self._start, size):
             raise FormatError(
@@ -91,19 +129,7 @@ class Chunk:
                 path=path,
             )
 
-    def __getitem__(self, number: int) -> NDArray[np.uint8]:
-        check_number(number, self.items)
-        start, end = int(self._offsets[number]), int(self._offsets[number + 1])
-        if not self._start <= start <= end <= len(self._bytes):
-            raise FormatError(
-                f"document {number} is at bytes {start} to {end}; expected them in order, from "
-                f"{self._start} to {len(self._bytes)}",
-                path=self.path,
-            )
-        return self._bytes[start:end]
-
-    def sizes(self) -> NDArray[np.int64]:
-        """Return the bytes of each item."""
+    def find_lengths(self) -> NDArray[np.int64]:
         import numpy as np
 
         offsets = self._offsets.astype(np.int64)
@@ -113,20 +139,45 @@ class Chunk:
             raise FormatError(
                 f"document {number} ends at byte {int(self._offsets[number + 1])}, before it "
                 f"starts at {int(self._offsets[number])}",
-                path=self.path,
+                path=self._path,
             )
-        return sizes
+        return self._lengths(sizes, 0)
 
+    def _lengths(self, sizes: NDArray[np.int64], first: int) -> NDArray[np.int64]:
+        """Return the lengths of documents from the bytes of their items."""
+        import numpy as np
 
-def odd_size(number: int, size: int, dtype: str, path: Path) -> FormatError:
-    """Return the error for an item that cannot be a document in this dtype."""
-    return FormatError(
-        f"document {number} has {size} bytes, which is no number of {dtype} ids", path=path
-    )
+        found = np.full(len(sizes), -1, np.int64)
+        for header in self._format.header_sizes:
+            lengths, odd = np.divmod(sizes - header, self.dtype.itemsize)
+            fits = (odd == 0) & (lengths >= 0) & (self._format.header_size(lengths) == header)
+            found[fits] = lengths[fits]
+        if (found < 0).any():
+            at = int(np.argmax(found < 0))
+            raise FormatError(
+                f"document {first + at} has {sizes[at]} bytes, which is no number of "
+                f"{self.dtype.name} ids",
+                path=self._path,
+            )
+        return found
 
+    def find(self, number: int) -> NDArray[Any]:
+        import numpy as np
 
-def as_ids(data: NDArray[Any], dtype: str) -> NDArray[Any]:
-    """Return the bytes of a file as ids, whatever their alignment."""
-    import numpy as np
-
-    return data.view(np.dtype(dtype).newbyteorder("<"))
+        start, end = int(self._offsets[number]), int(self._offsets[number + 1])
+        if not self._start <= start <= end <= len(self._bytes):
+            raise FormatError(
+                f"document {number} is at bytes {start} to {end}; expected them in order, from "
+                f"{self._start} to {len(self._bytes)}",
+                path=self._path,
+            )
+        data = self._bytes[start:end]
+        lengths = self._lengths(np.array([len(data)]), number)
+        header = self._format.headers(lengths, self.dtype.itemsize)
+        if not np.array_equal(data[: len(header)], header):
+            raise FormatError(
+                f"document {number} starts with bytes {data[: len(header)].tobytes().hex()}; "
+                f"expected {header.tobytes().hex()} for {lengths[0]} ids",
+                path=self._path,
+            )
+        return data[len(header) :].view(self.dtype)  # whatever its alignment
