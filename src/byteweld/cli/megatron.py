@@ -126,22 +126,26 @@ class Refused(NamedTuple):
 
     def check(self) -> None:
         """Raise if one was given, with the reason."""
-        if self.split_sentences:
-            raise UnsupportedError(
-                "--split-sentences is for BERT: each sentence is a sequence; here each document "
-                "is one. Leave it out, or split the input"
-            )
-        if self.find_optimal_num_workers:
-            raise UnsupportedError(
-                "--find-optimal-num-workers tries out numbers of processes; here there is one, "
-                "with a thread per CPU. Leave it out, or set --workers"
-            )
-        if self.special_tokens or self.tiktoken_pattern or self.tiktoken_num_special_tokens:
-            raise UnsupportedError(
-                "the pattern and the special tokens are those of the tokenizer's files; leave "
-                "--tiktoken-pattern, --tiktoken-num-special-tokens and --tokenizer-special-tokens "
-                "out, or save a tokenizer that has them"
-            )
+        for name, value in self._asdict().items():
+            if value:
+                raise UnsupportedError(_REASONS.get(name, _NOT_IN_FILES))
+
+
+_REASONS = {
+    "split_sentences": (
+        "--split-sentences is for BERT: each sentence is a sequence; here each document is one. "
+        "Leave it out, or split the input"
+    ),
+    "find_optimal_num_workers": (
+        "--find-optimal-num-workers tries out numbers of processes; here there is one, with a "
+        "thread per CPU. Leave it out, or set --workers"
+    ),
+}
+_NOT_IN_FILES = (
+    "the pattern and the special tokens are those of the tokenizer's files; leave "
+    "--tiktoken-pattern, --tiktoken-num-special-tokens and --tokenizer-special-tokens out, or save "
+    "a tokenizer that has them"
+)
 
 
 def run(
@@ -194,22 +198,23 @@ def run(
             raise _errors.UsageError(
                 f"--json-keys has {key!r}, which cannot be part of a file name"
             )
+        folder = prefix.with_name(f"{prefix.name}_{key}_document")
         plan = Options(
             format="megatron",
             eot="append" if append_eod else "none",
             eot_token=tokenizer.eot_token if append_eod else None,
             bos=bos,
             special_text=special_text,
-            prefix=f"{prefix.name}_{key}_document",
+            prefix=folder.name,
         ).complete(tok)
-        folder = prefix.with_name(f"{prefix.name}_{key}_document")
-        links = _Links(folder, force=force)
+        if not force:
+            _check_links(folder)
         reading = ReadingOptions(field=key, json_lines=True, on_error=on_error)
         sources = _corpus.open_all([input], None, reading, without=str(folder))
         result, seconds = tokenize.make(
             sources, tok, str(folder), plan, threads=workers, force=force
         )
-        links.make()
+        _make_links(folder)
         tokenize.show(result, str(folder), seconds)
 
 
@@ -280,32 +285,32 @@ def _starts_with_bos(tok: byteweld.Tokenizer, given: Tokenizer) -> bool:
 # ---------------------------------------------------------------------------- files
 
 
-class _Links:
-    """The files that training reads, PREFIX_text_document.bin and .idx, next to their folder."""
+def _pairs(folder: Path) -> list[tuple[Path, Path]]:
+    """Return the files of a dataset, and next to its folder, the links that training reads."""
+    names = [f"{folder.name}{suffix}" for suffix in (".bin", ".idx")]
+    return [(folder / name, folder.with_name(name)) for name in names]
 
-    def __init__(self, folder: Path, *, force: bool) -> None:
-        self._pairs = [
-            (folder / f"{folder.name}{suffix}", folder.with_name(f"{folder.name}{suffix}"))
-            for suffix in (".bin", ".idx")
-        ]
-        for file, link in self._pairs:
-            if os.path.lexists(link) and not force and not _is_same(file, link):
-                raise FileExistsError(
-                    f"{link} exists and is not of the dataset {folder}; pass --force to replace it"
-                )
 
-    def make(self) -> None:
-        """Make hard links, or symbolic ones where the file system has none."""
-        for file, link in self._pairs:
-            if _is_same(file, link):
-                continue
-            temporary = link.with_name(f".{link.name}.{os.getpid()}")
-            temporary.unlink(missing_ok=True)
-            try:
-                os.link(file, temporary)
-            except OSError:
-                temporary.symlink_to(Path(file.parent.name) / file.name)
-            temporary.replace(link)
+def _check_links(folder: Path) -> None:
+    for file, link in _pairs(folder):
+        if os.path.lexists(link) and not _is_same(file, link):
+            raise FileExistsError(
+                f"{link} exists and is not of the dataset {folder}; pass --force to replace it"
+            )
+
+
+def _make_links(folder: Path) -> None:
+    """Make hard links, or symbolic ones where the file system has none."""
+    for file, link in _pairs(folder):
+        if _is_same(file, link):
+            continue
+        temporary = link.with_name(f".{link.name}.{os.getpid()}")
+        temporary.unlink(missing_ok=True)
+        try:
+            os.link(file, temporary)
+        except OSError:
+            temporary.symlink_to(Path(file.parent.name) / file.name)
+        temporary.replace(link)
 
 
 def _is_same(file: Path, link: Path) -> bool:

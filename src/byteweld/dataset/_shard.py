@@ -58,14 +58,6 @@ class Shard:
     continues: bool = False
     pack: int | None = None
 
-    def ids(self) -> NDArray[Any]:
-        """Return all ids, mapped from the file."""
-        return mapped(self.tokens, self.dtype, self.num_tokens, self.header_bytes)
-
-    def document_lengths(self) -> NDArray[np.int64]:
-        """Return the number of ids of each document, mapped from the file."""
-        return mapped(self.lengths, "int64", self.num_documents, 0)
-
     def length_batches(self) -> Iterator[NDArray[np.int64]]:
         """Yield the number of ids of each document, some documents at a time.
 

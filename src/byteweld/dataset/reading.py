@@ -25,7 +25,7 @@ from byteweld.dataset._manifest import (
 )
 from byteweld.dataset._shard import Split
 from byteweld.dataset.formats import FORMATS
-from byteweld.dataset.formats._documents import Documents
+from byteweld.dataset.formats._documents import Documents, joined
 from byteweld.errors import FormatError, UnsupportedError, nearest
 from byteweld.tokenizer import Tokenizer
 
@@ -248,19 +248,25 @@ class Dataset:
             ...     byteweld.open_dataset(folder).head(1, 2).tolist()
             [263, 264]
         """
-        import numpy as np
-
-        # The last shard that starts at or before it; earlier ones may have pieces of it, too.
-        last = bisect_right(self._first_documents, number) - 1
-        shard = last
-        while shard > 0 and self._is_piece_before(shard, number):
-            shard -= 1
-        pieces = [self._piece(shard, number)[:limit]]
-        while shard < last and len(pieces[-1]) < limit:
+        pieces: list[NDArray[Any]] = []
+        for piece in self._pieces(number):
+            pieces.append(piece[:limit])
             limit -= len(pieces[-1])
-            shard += 1
-            pieces.append(self._piece(shard, number)[:limit])
-        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+            if limit <= 0:
+                break
+        return joined(pieces, self.dtype)
+
+    def _pieces(self, number: int) -> Iterator[NDArray[Any]]:
+        """Yield the parts of a document, one from each shard that has some of it."""
+        first = last = bisect_right(self._first_documents, number) - 1
+        while (
+            first > 0
+            and self._first_documents[first] == number
+            and self._shards[first - 1].continues
+        ):
+            first -= 1
+        for shard in range(first, last + 1):
+            yield self._open(shard)[number - self._first_documents[shard]]
 
     def shard_of(self, number: int) -> ShardEntry:
         """Return the shard in which a document ends: its files, documents and tokens.
@@ -275,13 +281,6 @@ class Dataset:
             'train.bin'
         """
         return self._shards[bisect_right(self._first_documents, number) - 1]
-
-    def _is_piece_before(self, shard: int, number: int) -> bool:
-        """Whether the first piece of a shard continues a document of the shard before it."""
-        return self._first_documents[shard] == number and self._shards[shard - 1].continues
-
-    def _piece(self, shard: int, number: int) -> NDArray[Any]:
-        return self._open(shard)[number - self._first_documents[shard]]
 
     def text(self, index: SupportsIndex) -> str:
         """Return a document as text, special tokens included; needs the tokenizer.
@@ -316,8 +315,6 @@ class Dataset:
             ...     byteweld.open_dataset(folder).tokens(1, 4).tolist()
             [265, 263, 264]
         """
-        import numpy as np
-
         start, stop = operator.index(start), operator.index(stop)
         if not 0 <= start <= stop <= self._num_tokens:
             raise IndexError(f"ids {start} to {stop} of {self._num_tokens}")
@@ -329,9 +326,7 @@ class Dataset:
             if start < end:
                 parts.append(self._open(shard).ids(start - first, end - first))
             start, shard = end, shard + 1
-        if len(parts) == 1:
-            return parts[0]
-        return np.concatenate(parts) if parts else np.empty(0, self.dtype)
+        return joined(parts, self.dtype)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _reopen, (self._path, self._split, self._tokenizer)

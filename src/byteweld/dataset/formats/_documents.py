@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -86,9 +86,7 @@ class Documents:
             first = start - (end - len(document))
             parts.append(document[first : first + stop - start])
             start, number = end, number + 1
-        if len(parts) == 1:
-            return parts[0]
-        return np.concatenate(parts) if parts else np.empty(0, self.dtype)
+        return joined(parts, self.dtype)
 
     def edges(self, start: int, stop: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the first and the last id of some documents, -1 for those that are empty."""
@@ -106,6 +104,15 @@ class Documents:
                 document = self[start + int(number)]
                 firsts[number], lasts[number] = document[0], document[-1]
         return firsts, lasts
+
+
+def joined(parts: Sequence[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Join arrays of ids, without copying if there is only one."""
+    import numpy as np
+
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts) if parts else np.empty(0, dtype)
 
 
 def check_amount(found: int, what: str, expected: int, path: Path) -> None:
