@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import itertools
 import json
@@ -14,7 +15,8 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 
-from byteweld.dataset._manifest import ShardEntry
+from byteweld.dataset._manifest import Manifest, ShardEntry
+from byteweld.dataset.formats import FORMATS
 from byteweld.dataset.formats._documents import Documents
 
 KINDS = {"uint8": "B", "uint16": "H", "uint32": "I", "int32": "i", "int64": "q", "uint64": "Q"}
@@ -170,6 +172,23 @@ READERS: dict[str, Callable[[Sequence[Path], str], list[list[int]]]] = {
 def lengths_of(documents: Documents) -> list[int]:
     """Return the number of ids of each document of a shard that was opened."""
     return [int(length) for _, lengths in documents.length_batches() for length in lengths]
+
+
+def read_back(name: str, folder: Path, entry: ShardEntry, manifest: Manifest) -> list[list[int]]:
+    """Read a shard as `open` does; only FormatError may come of it."""
+    found = FORMATS[name].open(folder, entry, manifest)
+    lengths = lengths_of(found)
+    documents = [found[number].tolist() for number in range(entry.documents)]
+    assert lengths == [len(document) for document in documents]
+    return documents
+
+
+def put(folder: Path, entry: ShardEntry, data: bytes, at: int = 0) -> ShardEntry:
+    """Replace a file of a shard, in the folder and in its entry."""
+    files = list(entry.files)
+    (folder / files[at].name).write_bytes(data)
+    files[at] = dataclasses.replace(files[at], size=len(data))
+    return dataclasses.replace(entry, files=tuple(files))
 
 
 def files_under(folder: Path) -> dict[str, bytes]:

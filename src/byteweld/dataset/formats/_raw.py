@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from byteweld._files import check_regular, read_start
 from byteweld.dataset._manifest import Manifest, ShardEntry
 from byteweld.dataset._shard import Shard, mapped
 from byteweld.dataset.formats._documents import Documents
@@ -61,8 +62,7 @@ class RawFormat(Format):
         return _RawDocuments(ids, ends, index)
 
     def _check_header(self, path: Path, expected: bytes) -> None:
-        with path.open("rb") as file:
-            found = file.read(len(expected))
+        found = read_start(path, len(expected))
         if found != expected:
             raise FormatError(
                 f"the header is {self.shown(found)}; expected {self.shown(expected)}", path=path
@@ -99,10 +99,11 @@ def map_exactly(path: Path, dtype: str, count: int, offset: int = 0) -> NDArray[
     import numpy as np
 
     kind = np.dtype(dtype).newbyteorder("<")
-    size, expected = path.stat().st_size, offset + count * kind.itemsize
-    if size != expected:
+    status, expected = path.stat(), offset + count * kind.itemsize
+    check_regular(path, status)
+    if status.st_size != expected:
         raise FormatError(
-            f"has {size} bytes; expected {expected}: {offset} of header, then {count} numbers of "
+            f"has {status.st_size} bytes; expected {expected}: {offset} of header, then {count} numbers of "
             f"{kind.itemsize} bytes",
             path=path,
         )

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from byteweld._files import read_start
 from byteweld.dataset._manifest import Manifest, ShardEntry
 from byteweld.dataset._shard import Shard, ShardName, mapped
 from byteweld.dataset.formats._documents import Documents
@@ -129,8 +130,7 @@ class _MegatronDocuments(Documents):
 
     def __init__(self, ids: NDArray[Any], index: Path, documents: int) -> None:
         super().__init__(documents, ids.dtype.name, ids)
-        with index.open("rb") as file:
-            header = file.read(_HEADER.size)
+        header = read_start(index, _HEADER.size)
         if len(header) < _HEADER.size:
             raise FormatError(
                 f"has {len(header)} bytes; expected a header of {_HEADER.size}", path=index
