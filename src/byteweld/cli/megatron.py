@@ -79,13 +79,16 @@ class Tokenizer(NamedTuple):
     tokenizer_hf_no_include_special_tokens: bool = False
 
 
-class NoEffect(NamedTuple):
-    """Options that change nothing here; a note says why of those that are shown.
+class Others(NamedTuple):
+    """Options that change nothing here, or that are refused.
 
     Accepted without effect:
         partitions: The order of documents is kept, and one run uses all threads.
         keep_sequential_samples: The order of documents is always kept.
         log_interval (N): Progress is shown all the time.
+
+    Hidden:
+        special_tokens (--tokenizer-special-tokens --tiktoken-special-tokens --special-tokens): no
     """
 
     partitions: options.Positive | None = None
@@ -104,34 +107,28 @@ class NoEffect(NamedTuple):
     trust_remote_code: bool = False
     tokenizer_hf_use_fast: bool = False
     tokenizer_hf_no_use_fast: bool = False
-
-    def flags(self) -> list[str]:
-        """Return the options that were given."""
-        given = [name for name, value in self._asdict().items() if value not in (None, False)]
-        return [f"--{name.replace('_', '-')}" for name in given]
-
-
-class Refused(NamedTuple):
-    """Options that would change the result, or ask for something else.
-
-    Hidden:
-        special_tokens (--tokenizer-special-tokens --tiktoken-special-tokens --special-tokens): no
-    """
-
     split_sentences: bool = False
     find_optimal_num_workers: bool = False
     tiktoken_pattern: str | None = None
     tiktoken_num_special_tokens: str | None = None
     special_tokens: list[str] | None = None
 
-    def check(self) -> None:
-        """Raise if one was given, with the reason."""
-        for name, value in self._asdict().items():
-            if value:
-                raise UnsupportedError(_REASONS.get(name, _NOT_IN_FILES))
+    def check(self) -> list[str]:
+        """Return the options that were given; raise if one is refused."""
+        given = [name for name, value in self._asdict().items() if value not in (None, False)]
+        for name in given:
+            if name in _REFUSED:
+                raise UnsupportedError(_REFUSED[name])
+        return [f"--{name.replace('_', '-')}" for name in given]
 
 
-_REASONS = {
+_OF_FILES = (
+    "the pattern and the special tokens are those of the tokenizer's files; leave "
+    "--tiktoken-pattern, --tiktoken-num-special-tokens and --tokenizer-special-tokens out, or save "
+    "a tokenizer that has them"
+)
+# Options that would change the result, or ask for something else.
+_REFUSED = {
     "split_sentences": (
         "--split-sentences is for BERT: each sentence is a sequence; here each document is one. "
         "Leave it out, or split the input"
@@ -140,12 +137,10 @@ _REASONS = {
         "--find-optimal-num-workers tries out numbers of processes; here there is one, with a "
         "thread per CPU. Leave it out, or set --workers"
     ),
+    "tiktoken_pattern": _OF_FILES,
+    "tiktoken_num_special_tokens": _OF_FILES,
+    "special_tokens": _OF_FILES,
 }
-_NOT_IN_FILES = (
-    "the pattern and the special tokens are those of the tokenizer's files; leave "
-    "--tiktoken-pattern, --tiktoken-num-special-tokens and --tokenizer-special-tokens out, or save "
-    "a tokenizer that has them"
-)
 
 
 def run(
@@ -159,8 +154,7 @@ def run(
     special_text: options.SpecialText = "text",
     on_error: OnError = "fail",
     force: bool = False,
-    no_effect: NoEffect,
-    refused: Refused,
+    others: Others,
 ) -> None:
     """Encode JSON lines for Megatron-LM, with the options of its tools/preprocess_data.py.
 
@@ -188,11 +182,11 @@ def run(
         raise _errors.UsageError(
             f"--output-prefix is {output_prefix!r}; it must end with the start of a file name"
         )
-    refused.check()
+    without_effect = others.check()
     tok = _load(tokenizer)
     bos = _starts_with_bos(tok, tokenizer)
-    if flags := no_effect.flags():
-        _output.say(f"without effect here: {', '.join(flags)}")
+    if without_effect:
+        _output.say(f"without effect here: {', '.join(without_effect)}")
     for key in dict.fromkeys(json_keys or ["text"]):
         if not key or "/" in key or "\0" in key:
             raise _errors.UsageError(

@@ -227,7 +227,7 @@ def check_manifest(manifest: Manifest) -> None:
         raise WrongError("expected at least 1, found 0", ".options.pack")
     _within(".splits", _check_splits, manifest.splits)
     _check_shards(manifest)
-    _check_files((*(f for s in manifest.shards for f in s.files), *manifest.files))
+    _check_files(manifest.all_files)
 
 
 def _check_tokenizer(value: Mapping[str, Any]) -> None:

@@ -76,7 +76,7 @@ class IdCheck:
         if previous is None or previous.split != entry.split:
             self._first, is_piece = 0, False
         else:
-            self._first += previous.documents - previous.continues
+            self._first += previous.ended
             is_piece = previous.continues
         try:
             shard = open_shard(self._folder, entry, self._manifest)

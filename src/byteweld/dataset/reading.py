@@ -125,13 +125,11 @@ class Dataset:
         self._manifest = manifest
         self._split = split
         self._tokenizer = tokenizer
-        self._shards = shards = [shard for shard in manifest.shards if shard.split == split]
+        self._shards = shards = manifest.shards_of(split)
         # The number of the document to which the first piece of each shard belongs. Documents that
         # continue in the next shard have a piece in both.
-        pieces = (shard.documents - shard.continues for shard in self._shards)
-        *self._first_documents, self._len = accumulate(pieces, initial=0)
-        tokens = (shard.tokens for shard in self._shards)
-        *self._first_tokens, self._num_tokens = accumulate(tokens, initial=0)
+        *self._first_documents, self._len = accumulate((s.ended for s in shards), initial=0)
+        *self._first_tokens, self._num_tokens = accumulate((s.tokens for s in shards), initial=0)
         # lru_cache has no lock that a fork could leave taken.
         self._open = functools.lru_cache(_MAX_OPEN_SHARDS)(
             lambda number: open_shard(path, shards[number], manifest)

@@ -157,7 +157,7 @@ def verify(
                 found.add(str(error))
                 tokenizer = None
         text = TextCheck(folder, manifest, corpus, tokenizer, sample, found)
-        file_bytes = sum(file.size for file in _files(manifest))
+        file_bytes = sum(file.size for file in manifest.all_files)
         total = file_bytes + text.total_bytes
 
         def report(done: int) -> None:
@@ -203,8 +203,8 @@ def _check_manifest(manifest: Manifest, found: Findings) -> None:
             found.add(f"{what} is {stated}, but {of} have {total}", file=MANIFEST)
 
     for name, totals in manifest.splits.items():
-        shards = [shard for shard in manifest.shards if shard.split == name]
-        documents = [shard.documents - shard.continues for shard in shards]
+        shards = manifest.shards_of(name)
+        documents = [shard.ended for shard in shards]
         compare(f"splits.{name}.documents", totals["documents"], documents, "its shards")
         tokens = [shard.tokens for shard in shards]
         compare(f"splits.{name}.tokens", totals["tokens"], tokens, "its shards")
@@ -230,7 +230,7 @@ def _check_names(folder: Path, manifest: Manifest, found: Findings) -> None:
     """Find files that the manifest does not list; a loader that globs would read some of them."""
     if not manifest.is_complete:
         return  # the run keeps files of its own until it is complete
-    listed = {file.name for file in _files(manifest)}
+    listed = {file.name for file in manifest.all_files}
     suffixes = {Path(name).suffix for name in listed}
     others = []
     for name in _names(folder):
@@ -244,12 +244,6 @@ def _check_names(folder: Path, manifest: Manifest, found: Findings) -> None:
         shown = ", ".join(map(repr, others[:_SHOWN_FILES]))
         more = ", …" if len(others) > _SHOWN_FILES else ""
         found.note(f"not part of the dataset and not checked: {shown}{more}")
-
-
-def _files(manifest: Manifest) -> Iterator[FileEntry]:
-    for shard in manifest.shards:
-        yield from shard.files
-    yield from manifest.files
 
 
 def _names(folder: Path) -> Iterator[str]:
@@ -297,7 +291,7 @@ def _check_files(
     for shard in manifest.shards:
         are_there = [check(file, shard) for file in shard.files]
         if all(are_there) and ids.check(shard):
-            found.documents += shard.documents - shard.continues
+            found.documents += shard.ended
             found.tokens += shard.tokens
         else:
             are_readable = False

@@ -103,8 +103,8 @@ def map_exactly(path: Path, dtype: str, count: int, offset: int = 0) -> NDArray[
     check_regular(path, status)
     if status.st_size != expected:
         raise FormatError(
-            f"has {status.st_size} bytes; expected {expected}: {offset} of header, then {count} numbers of "
-            f"{kind.itemsize} bytes",
+            f"has {status.st_size} bytes; expected {expected}: {offset} of header, then {count} "
+            f"numbers of {kind.itemsize} bytes",
             path=path,
         )
     # A plain array: every slice of a memmap takes longer.
