@@ -246,16 +246,6 @@ class Dataset:
             ...     byteweld.open_dataset(folder).head(1, 2).tolist()
             [263, 264]
         """
-        pieces: list[NDArray[Any]] = []
-        for piece in self._pieces(number):
-            pieces.append(piece[:limit])
-            limit -= len(pieces[-1])
-            if limit <= 0:
-                break
-        return joined(pieces, self.dtype)
-
-    def _pieces(self, number: int) -> Iterator[NDArray[Any]]:
-        """Yield the parts of a document, one from each shard that has some of it."""
         first = last = bisect_right(self._first_documents, number) - 1
         while (
             first > 0
@@ -263,8 +253,13 @@ class Dataset:
             and self._shards[first - 1].continues
         ):
             first -= 1
+        pieces: list[NDArray[Any]] = []  # one from each shard that has some of it
         for shard in range(first, last + 1):
-            yield self._open(shard)[number - self._first_documents[shard]]
+            pieces.append(self._open(shard)[number - self._first_documents[shard]][:limit])
+            limit -= len(pieces[-1])
+            if limit <= 0:
+                break
+        return joined(pieces, self._manifest.dtype)
 
     def shard_of(self, number: int) -> ShardEntry:
         """Return the shard in which a document ends: its files, documents and tokens.
@@ -324,7 +319,7 @@ class Dataset:
             if start < end:
                 parts.append(self._open(shard).ids(start - first, end - first))
             start, shard = end, shard + 1
-        return joined(parts, self.dtype)
+        return joined(parts, self._manifest.dtype)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _reopen, (self._path, self._split, self._tokenizer)

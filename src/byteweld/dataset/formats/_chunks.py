@@ -40,9 +40,9 @@ class ChunkFormat(Format):
         """Return what stands between the offsets and the items."""
         return b""
 
-    def header_size(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the bytes of the header of each document, by its length."""
-        return lengths * 0
+    def header_size(self, length: Any) -> Any:
+        """Return the bytes of the header of a document, or of each of some, by their lengths."""
+        return length * 0
 
     def headers(self, lengths: NDArray[np.int64], itemsize: int) -> NDArray[np.uint8]:
         """Return the headers of documents one after another."""
@@ -141,25 +141,26 @@ class _ChunkDocuments(Documents):
                 f"starts at {int(self._offsets[number])}",
                 path=self._path,
             )
-        return self._lengths(sizes, 0)
+        some, at = np.unique(sizes, return_inverse=True)
+        lengths = np.array([self._length(size) for size in some.tolist()], np.int64)[at]
+        if (lengths < 0).any():
+            number = int(np.argmax(lengths < 0))
+            raise self._odd(number, int(sizes[number]))
+        return lengths
 
-    def _lengths(self, sizes: NDArray[np.int64], first: int) -> NDArray[np.int64]:
-        """Return the lengths of documents from the bytes of their items."""
-        import numpy as np
-
-        found = np.full(len(sizes), -1, np.int64)
+    def _length(self, size: int) -> int:
+        """Return the length of a document from the bytes of its item; -1 if it cannot be one."""
         for header in self._format.header_sizes:
-            lengths, odd = np.divmod(sizes - header, self.dtype.itemsize)
-            fits = (odd == 0) & (lengths >= 0) & (self._format.header_size(lengths) == header)
-            found[fits] = lengths[fits]
-        if (found < 0).any():
-            at = int(np.argmax(found < 0))
-            raise FormatError(
-                f"document {first + at} has {sizes[at]} bytes, which is no number of "
-                f"{self.dtype.name} ids",
-                path=self._path,
-            )
-        return found
+            length, odd = divmod(size - header, self.dtype.itemsize)
+            if not odd and length >= 0 and self._format.header_size(length) == header:
+                return length
+        return -1
+
+    def _odd(self, number: int, size: int) -> FormatError:
+        return FormatError(
+            f"document {number} has {size} bytes, which is no number of {self.dtype.name} ids",
+            path=self._path,
+        )
 
     def find(self, number: int) -> NDArray[Any]:
         import numpy as np
@@ -171,13 +172,17 @@ class _ChunkDocuments(Documents):
                 f"{self._start} to {len(self._bytes)}",
                 path=self._path,
             )
-        data = self._bytes[start:end]
-        lengths = self._lengths(np.array([len(data)]), number)
-        header = self._format.headers(lengths, self.dtype.itemsize)
-        if not np.array_equal(data[: len(header)], header):
-            raise FormatError(
-                f"document {number} starts with bytes {data[: len(header)].tobytes().hex()}; "
-                f"expected {header.tobytes().hex()} for {lengths[0]} ids",
-                path=self._path,
-            )
-        return data[len(header) :].view(self.dtype)  # whatever its alignment
+        length = self._length(end - start)
+        if length < 0:
+            raise self._odd(number, end - start)
+        ids = end - length * self.dtype.itemsize
+        if ids > start:
+            header = self._bytes[start:ids].tobytes()
+            expected = self._format.headers(np.array([length]), self.dtype.itemsize).tobytes()
+            if header != expected:
+                raise FormatError(
+                    f"document {number} starts with bytes {header.hex()}; expected "
+                    f"{expected.hex()} for {length} ids",
+                    path=self._path,
+                )
+        return self._bytes[ids:end].view(self.dtype)  # whatever its alignment

@@ -53,10 +53,8 @@ class Documents:
     @property
     def ends(self) -> NDArray[Any]:
         """The end of each document in the shard, in ids; not checked if a file has them."""
-        import numpy as np
-
         if self._ends is None:
-            self._ends = np.cumsum(self.find_lengths())
+            self._ends = self.find_lengths().cumsum()
         return self._ends
 
     def length_batches(self) -> Iterator[tuple[int, NDArray[np.int64]]]:
@@ -106,12 +104,12 @@ class Documents:
         return firsts, lasts
 
 
-def joined(parts: Sequence[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:
+def joined(parts: Sequence[NDArray[Any]], dtype: str | np.dtype[Any]) -> NDArray[Any]:
     """Join arrays of ids, without copying if there is only one."""
-    import numpy as np
-
     if len(parts) == 1:
         return parts[0]
+    import numpy as np
+
     return np.concatenate(parts) if parts else np.empty(0, dtype)
 
 

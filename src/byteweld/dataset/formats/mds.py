@@ -53,8 +53,8 @@ class _Mds(ChunkFormat):
     def config(self, dtype: str) -> bytes:
         return json.dumps(_config(dtype), sort_keys=True).encode()
 
-    def header_size(self, lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-        return 6 + (lengths >= 1 << 8) + 2 * (lengths >= 1 << 16)
+    def header_size(self, length: Any) -> Any:
+        return 6 + (length >= 1 << 8) + 2 * (length >= 1 << 16)
 
     def headers(self, lengths: NDArray[np.int64], itemsize: int) -> NDArray[np.uint8]:
         import numpy as np
