@@ -70,7 +70,8 @@ def read_object(data: bytes) -> dict[str, Any]:
         raise
     except ValueError as error:  # an integer with thousands of digits
         raise WrongError(str(error)) from None
-    return _object(value)
+    found: dict[str, Any] = _object(value)
+    return found
 
 
 # ---------------------------------------------------------------------- values
@@ -95,6 +96,20 @@ def reader(hint: Any) -> _Read:
     return _mapping(reader(arguments[1]))
 
 
+def _typed(kind: type, what: str) -> _Read:
+    def read(value: object) -> object:
+        if type(value) is not kind:
+            _expected(what, value)
+        return value
+
+    return read
+
+
+_flag: Final = _typed(bool, "true or false")
+_object: Final = _typed(dict, "an object")
+_array: Final = _typed(list, "a list")
+
+
 def _count(value: object) -> int:
     if type(value) is not int or not 0 <= value <= _MAX_COUNT:
         _expected("a whole number from 0 to 2^63 - 1", value)
@@ -109,18 +124,6 @@ def _text(value: object) -> str:
             value.encode("utf-8", "surrogateescape")
         except UnicodeEncodeError:
             _expected("a string that UTF-8 can encode", value)
-    return value
-
-
-def _flag(value: object) -> bool:
-    if type(value) is not bool:
-        _expected("true or false", value)
-    return value
-
-
-def _object(value: object) -> dict[str, Any]:
-    if type(value) is not dict:
-        _expected("an object", value)
     return value
 
 
@@ -156,11 +159,9 @@ def _choice(choices: tuple[str, ...]) -> _Read:
 
 def _list(item: _Read) -> _Read:
     def read(value: object) -> tuple[Any, ...]:
-        if type(value) is not list:
-            _expected("a list", value)
         made: list[Any] = []
         try:
-            made.extend(map(item, value))
+            made.extend(map(item, _array(value)))
         except WrongError as error:
             raise error.within(f"[{len(made)}]") from None
         return tuple(made)

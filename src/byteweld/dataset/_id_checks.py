@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -58,15 +59,17 @@ class Added(NamedTuple):
         return np.concatenate([before, ids, after])
 
 
+@dataclass
 class IdCheck:
     """Checks shards in the order of the manifest."""
 
-    def __init__(self, folder: Path, manifest: Manifest, findings: Findings) -> None:
-        self._folder = folder
-        self._manifest = manifest
-        self._findings = findings
-        self._pack = manifest.options.get("pack")
-        self._added = Added.of(manifest) if self._pack is None else Added()
+    folder: Path
+    manifest: Manifest
+    findings: Findings
+
+    def __post_init__(self) -> None:
+        self._pack = self.manifest.options.get("pack")
+        self._added = Added.of(self.manifest) if self._pack is None else Added()
         self._previous: ShardEntry | None = None
         self._first = 0  # number of the document to which the shard's first piece belongs
 
@@ -79,14 +82,14 @@ class IdCheck:
             self._first += previous.ended
             is_piece = previous.continues
         try:
-            shard = open_shard(self._folder, entry, self._manifest)
+            shard = open_shard(self.folder, entry, self.manifest)
             if not self._check_lengths(shard, entry):
                 return False
             self._check_range(shard, entry)
             self._check_added(shard, entry, is_piece)
         # A damaged file may make a decoder fail in any way; its own message says most.
         except (ByteweldError, OSError, ValueError, LookupError, ArithmeticError) as error:
-            self._findings.add(str(error), entry)
+            self.findings.add(str(error), entry)
             return False
         return True
 
@@ -104,13 +107,13 @@ class IdCheck:
                 self._add(f"has {lengths[at]} ids; expected {self._pack}", entry, start + at)
             total += int(lengths.sum())
         if total != entry.tokens:
-            self._findings.add(f"its documents have {total} ids; expected {entry.tokens}", entry)
+            self.findings.add(f"its documents have {total} ids; expected {entry.tokens}", entry)
             return False
         return True
 
     def _check_range(self, shard: Documents, entry: ShardEntry) -> None:
         """Check that all ids are in the vocabulary."""
-        n_vocab = self._manifest.tokenizer["n_vocab"]
+        n_vocab = self.manifest.tokenizer["n_vocab"]
 
         def windows() -> Iterator[_Window]:
             for start in range(0, entry.tokens, _WINDOW_TOKENS):
@@ -149,7 +152,7 @@ class IdCheck:
 
     def _add(self, message: str, entry: ShardEntry, at: int) -> None:
         """Add a problem of a document, given by its number in the shard."""
-        self._findings.add(message, entry, document=self._first + at)
+        self.findings.add(message, entry, document=self._first + at)
 
 
 _Window = tuple[int, "NDArray[Any]", "NDArray[Any]"]  # the first number, ids, which are wrong

@@ -7,6 +7,7 @@ import hashlib
 import random
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -49,86 +50,83 @@ class _SourceDocument(NamedTuple):
 _UNKNOWN: Final = SourceEntry(name="", size=None, xxh3_128=None, documents=0)
 
 
+@dataclass
 class TextCheck:
     """Checks documents with the tokenizer that made them; without one, only files of the corpus."""
 
-    def __init__(
-        self,
-        folder: Path,
-        manifest: Manifest,
-        corpus: Corpus | None,
-        tokenizer: Tokenizer | None,
-        sample: int | Literal["all"],
-        findings: Findings,
-    ) -> None:
-        self._manifest = manifest
-        self._corpus = corpus
-        self._tokenizer = tokenizer
-        self._sample = sample
-        self._findings = findings
-        self._added = Added.of(manifest)
-        self._is_packed = manifest.options.get("pack") is not None
-        self._is_lossless = tokenizer is not None and is_lossless(tokenizer)
-        special = manifest.options.get("special_text") == "special"
+    folder: Path
+    manifest: Manifest
+    corpus: Corpus | None
+    tokenizer: Tokenizer | None
+    sample: int | Literal["all"]
+    findings: Findings
+
+    def __post_init__(self) -> None:
+        options = self.manifest.options
+        self._added = Added.of(self.manifest)
+        self._is_packed = options.get("pack") is not None
+        self._is_lossless = self.tokenizer is not None and is_lossless(self.tokenizer)
+        special = options.get("special_text") == "special"
         self._special: Any = {"allowed_special": "all"} if special else {"disallowed_special": ()}
-        splits: list[Any] = list(manifest.splits)
-        self._datasets = {split: Dataset(folder, manifest, split) for split in splits}
+        splits: list[Any] = list(self.manifest.splits)
+        self._datasets = {split: Dataset(self.folder, self.manifest, split) for split in splits}
 
     @property
     def total_bytes(self) -> int:
         """The bytes that are reported as progress: of ids, if all, and of the corpus."""
         import numpy as np
 
-        total = 0 if self._corpus is None else self._corpus.total_bytes
-        if self._is_lossless and self._sample == "all" and not self._is_packed:
-            total += self._manifest.tokens * np.dtype(self._manifest.dtype).itemsize
+        total = 0 if self.corpus is None else self.corpus.total_bytes
+        if self._is_lossless and self.sample == "all" and not self._is_packed:
+            total += self.manifest.tokens * np.dtype(self.manifest.dtype).itemsize
         return total
 
     def run(self, progress: Callable[[int], object]) -> None:
         """Check what can be checked."""
         self._done = 0  # of `total_bytes`
         self._progress = progress
-        if self._tokenizer is not None:
-            self._encode_again(self._tokenizer)
-        if self._corpus is not None:
+        if self.tokenizer is not None:
+            self._encode_again(self.tokenizer)
+        if self.corpus is not None:
             try:
-                documents = self._source_documents(self._corpus)
-                self._compare(self._tokenizer, documents)
+                documents = self._source_documents(self.corpus)
+                self._compare(self.tokenizer, documents)
                 for _ in documents:  # what was not read, for its digest
                     pass
             except (ByteweldError, OSError) as error:
-                self._findings.add(f"the corpus cannot be read: {error}")
+                self.findings.add(f"the corpus cannot be read: {error}")
 
     # ------------------------------------------------------------------ encoded again
 
     def _encode_again(self, tok: Tokenizer) -> None:
+        import numpy as np
+
         if self._is_packed:
-            self._findings.note(
-                "packed rows are parts of documents, so they were not encoded again"
-            )
+            self.findings.note("packed rows are parts of documents, so they were not encoded again")
             return
         if not self._is_lossless:
-            self._findings.note("the tokenizer rewrites text, so documents were not encoded again")
+            self.findings.note("the tokenizer rewrites text, so documents were not encoded again")
             return
         for documents in batches(self._sampled(), _BATCH_TOKENS, lambda found: len(found.ids)):
             texts = ((document, self._text(tok, document)) for document in documents)
             known = [(document, text) for document, text in texts if text is not None]
             ids, ends = tok.encode_ragged([text for _, text in known], **self._special)
-            if self._sample == "all":
+            if self.sample == "all":
                 self._done += sum(document.ids.nbytes for document in documents)
                 self._progress(self._done)
             for at, (document, _) in enumerate(known):
-                self._findings.encoded += 1
+                self.findings.encoded += 1
                 expected = self._added.strip(document.ids)
-                if expected is None or not _is_equal(expected, ids[ends[at] : ends[at + 1]]):
+                again = ids[ends[at] : ends[at + 1]]
+                if expected is None or not np.array_equal(expected, again):
                     self._add(document, "its text encodes to other ids")
 
     def _chosen(self) -> Collection[int]:
         """Return the numbers of the documents to decode, of all splits: always the same ones."""
         every = range(sum(map(len, self._datasets.values())))
-        if self._sample == "all" or self._sample >= len(every):
+        if self.sample == "all" or self.sample >= len(every):
             return every
-        return set(random.Random(_SEED).sample(every, self._sample))
+        return set(random.Random(_SEED).sample(every, self.sample))
 
     def _sampled(self) -> Iterator[_Document]:
         splits = list(self._datasets)
@@ -144,7 +142,7 @@ class TextCheck:
     def _text(self, tok: Tokenizer, document: _Document) -> bytes | None:
         """Decode a document; None if that is not possible."""
         if len(document.ids) > _MAX_TOKENS:
-            self._findings.note(f"documents of more than {_MAX_TOKENS:,} tokens were not decoded")
+            self.findings.note(f"documents of more than {_MAX_TOKENS:,} tokens were not decoded")
             return None
         ids = self._added.strip(document.ids)
         if ids is None:
@@ -158,18 +156,18 @@ class TextCheck:
 
     def _add(self, document: _Document, message: str) -> None:
         shard = self._datasets[document.split].shard_of(document.number)
-        self._findings.add(message, shard, document=document.number)
+        self.findings.add(message, shard, document=document.number)
 
     # ------------------------------------------------------------------ the corpus
 
     def _compare(self, tok: Tokenizer | None, documents: Iterator[_SourceDocument]) -> None:
         """Compare the documents in the possible way."""
-        note = self._findings.note
+        note = self.findings.note
         if tok is None:
             note("documents were not compared with the corpus, which needs the tokenizer")
         elif not self._is_lossless:
             note("the tokenizer rewrites text, so documents were not compared")
-        elif not self._manifest.options.get("shuffle"):
+        elif not self.manifest.options.get("shuffle"):
             compare = self._compare_streams if self._is_packed else self._compare_documents
             compare(tok, documents)
         elif self._is_packed:
@@ -181,7 +179,7 @@ class TextCheck:
         """Yield each document with its split, its file, and its number in that file."""
         import numpy as np
 
-        fraction, seed = (self._manifest.options.get(name) or 0 for name in ("validation", "seed"))
+        fraction, seed = (self.manifest.options.get(name) or 0 for name in ("validation", "seed"))
         total = 0
         for batch in batches(self._read(corpus), _BATCH_BYTES, lambda found: len(found[2])):
             held = [False] * len(batch)
@@ -194,13 +192,13 @@ class TextCheck:
 
     def _read(self, corpus: Corpus) -> Iterator[tuple[str, int, bytes]]:
         """Yield all documents; files that have been read are compared by size and digest."""
-        entries: Sequence[SourceEntry] = self._manifest.sources
+        entries: Sequence[SourceEntry] = self.manifest.sources
         if corpus.table is not None:
             name = type(corpus.table).__name__
             yield from ((name, *pair) for pair in enumerate(corpus.documents()))
             return
         if len(corpus.files) != len(entries):
-            self._findings.add(
+            self.findings.add(
                 f"the corpus has {len(corpus.files)} files; the dataset was made from "
                 f"{len(entries)}"
             )
@@ -217,12 +215,12 @@ class TextCheck:
                 self._compare_file(str(file), entry, size, digest)
 
     def _compare_file(self, file: str, entry: SourceEntry, size: int, digest: int | None) -> None:
-        self._findings.sources += 1
+        self.findings.sources += 1
         found = None if digest is None else f"{digest:032x}"
         if entry.size is not None and size != entry.size:
-            self._findings.add(f"the source has {size} bytes; expected {entry.size}", file=file)
+            self.findings.add(f"the source has {size} bytes; expected {entry.size}", file=file)
         elif None not in (found, entry.xxh3_128) and found != entry.xxh3_128:
-            self._findings.add(
+            self.findings.add(
                 f"the source's XXH3-128 is {found}; expected {entry.xxh3_128}", file=file
             )
 
@@ -239,18 +237,18 @@ class TextCheck:
             found = self._text(tok, document)
             if found is None:
                 continue
-            self._findings.compared += 1
+            self.findings.compared += 1
             if found != text:
                 where = f"document {number} of {file}"
                 self._add(document, f"its text differs from {where}: {_difference(found, text)}")
         for split, count in counts.items():
             have = len(self._datasets[split])
             if count != have:
-                self._findings.add(f"{split} has {have} documents; the corpus has {count}")
+                self.findings.add(f"{split} has {have} documents; the corpus has {count}")
 
     def _compare_streams(self, tok: Tokenizer, documents: Iterator[_SourceDocument]) -> None:
         """Encode the documents of the corpus, and compare with packed rows."""
-        pack = self._manifest.options["pack"]
+        pack = self.manifest.options["pack"]
         ends = dict.fromkeys(self._datasets, 0)
         for batch in batches(documents, _BATCH_BYTES, lambda found: len(found.text)):
             encoded, offsets = tok.encode_ragged([found.text for found in batch], **self._special)
@@ -262,7 +260,7 @@ class TextCheck:
                 stop = min(ends[split], dataset.num_tokens)
                 if start >= stop:
                     continue
-                self._findings.compared += 1
+                self.findings.compared += 1
                 differs = dataset.tokens(start, stop) != ids[: stop - start]
                 if differs.any():
                     row = (start + int(differs.argmax())) // pack
@@ -273,7 +271,7 @@ class TextCheck:
         for split, end in ends.items():
             have, expected = self._datasets[split].num_tokens, end - end % pack
             if have != expected:
-                self._findings.add(f"{split} has {have} tokens; the corpus has {expected}")
+                self.findings.add(f"{split} has {have} tokens; the corpus has {expected}")
 
     def _compare_sums(self, tok: Tokenizer, documents: Iterator[_SourceDocument]) -> None:
         """Compare shuffled documents: the sums of their hashes do not depend on the order."""
@@ -288,22 +286,18 @@ class TextCheck:
                     undecoded += 1
                 else:
                     found += _hash(text)
-                    self._findings.compared += 1
+                    self.findings.compared += 1
             if undecoded:
-                self._findings.note(
+                self.findings.note(
                     f"{split} was not compared: {undecoded:,} documents were not decoded"
                 )
             elif found != sums[split]:
-                self._findings.add(f"the documents of {split} are not those of the corpus")
+                self.findings.add(f"the documents of {split} are not those of the corpus")
 
 
 def is_lossless(tok: Tokenizer) -> bool:
     """Whether decoding what a tokenizer encodes always gives the same bytes."""
     return tok.vocab.alphabet == "bytes" and not {*tok.vocab.extras} - {"template"}
-
-
-def _is_equal(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    return len(one) == len(other) and bool((one == other).all())
 
 
 def _hash(text: bytes) -> int:
