@@ -159,9 +159,10 @@ def _choice(choices: tuple[str, ...]) -> _Read:
 
 def _list(item: _Read) -> _Read:
     def read(value: object) -> tuple[Any, ...]:
+        given = _array(value)
         made: list[Any] = []
         try:
-            made.extend(map(item, _array(value)))
+            made.extend(map(item, given))
         except WrongError as error:
             raise error.within(f"[{len(made)}]") from None
         return tuple(made)
