@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from byteweld.dataset._manifest import Manifest, ShardEntry
-from byteweld.dataset._shard import Shard
+from byteweld.dataset._shard import Shard, running
 from byteweld.dataset.formats._documents import Documents, check_amount
 from byteweld.dataset.formats._format import Format
 from byteweld.errors import FormatError, UnsupportedError
@@ -57,20 +57,23 @@ class ChunkFormat(Format):
         (path,) = self.new_files(shard, folder)
         itemsize = np.dtype(shard.dtype).itemsize
         config = self.config(shard.dtype)
-        end = 4 * (shard.num_documents + 2) + len(config)
+        start = 4 * (shard.num_documents + 2) + len(config)
+        sizes = (
+            self.header_size(lengths) + lengths * itemsize for lengths in shard.length_batches()
+        )
+        _check_end(start, shard)
         with path.open("wb") as file:
-            file.write(np.array([shard.num_documents, _checked(end, shard)], "<u4").tobytes())
-            for lengths in shard.length_batches():
-                ends = np.cumsum(self.header_size(lengths) + lengths * itemsize) + end
-                end = _checked(int(ends[-1]), shard)
-                file.write(ends.astype("<u4").tobytes())
+            file.write(np.array([shard.num_documents, start], "<u4").tobytes())
+            for _, ends in running(sizes):
+                _check_end(start + int(ends[-1]), shard)
+                file.write((ends + start).astype("<u4").tobytes())
             file.write(config)
             for ids, lengths in shard.batches():
                 headers = self.headers(lengths, itemsize)
                 if len(lengths) == 1 or not len(headers):
                     file.write(headers.data)
-                    for start in range(0, len(ids), _COPY_TOKENS):  # one may be of any length
-                        file.write(ids[start : start + _COPY_TOKENS].data)
+                    for at in range(0, len(ids), _COPY_TOKENS):  # one may be of any length
+                        file.write(ids[at : at + _COPY_TOKENS].data)
                     continue
                 # Headers and ids take turns.
                 runs = np.stack([self.header_size(lengths), lengths * itemsize], axis=1).ravel()
@@ -85,8 +88,7 @@ class ChunkFormat(Format):
         return _ChunkDocuments(self, self.only_file(folder, entry), entry, manifest.dtype)
 
 
-def _checked(end: int, shard: Shard) -> int:
-    """Return an offset, or raise if a file of this format cannot have it."""
+def _check_end(end: int, shard: Shard) -> None:
     if end > _MAX_BYTES:
         raise UnsupportedError(
             f"shard {shard.name.number} of {shard.name.split} has {shard.num_tokens} tokens in "
@@ -94,7 +96,6 @@ def _checked(end: int, shard: Shard) -> int:
             "file of this format; use smaller shards (shard_tokens=), and if one document is "
             "that long, cut documents into rows with pack=N"
         )
-    return end
 
 
 class _ChunkDocuments(Documents):

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from byteweld._files import check_regular, read_start
 from byteweld.dataset._manifest import Manifest, ShardEntry
-from byteweld.dataset._shard import Shard, mapped
+from byteweld.dataset._shard import Shard, mapped, running
 from byteweld.dataset.formats._documents import Documents
 from byteweld.dataset.formats._format import Format
 from byteweld.errors import FormatError
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 _ENDS_DTYPE: Final = "<u8"
@@ -46,7 +45,7 @@ class RawFormat(Format):
         header = self.header(shard.dtype, shape)
         with index.open("wb") as file:
             file.write(self.index_header(_ENDS_DTYPE, (shard.num_documents,)))
-            for ends in end_batches(shard):
+            for _, ends in running(shard.length_batches()):
                 file.write(ends.astype(_ENDS_DTYPE).tobytes())
         publish(shard, tokens, header)
 
@@ -71,17 +70,6 @@ class RawFormat(Format):
 
 def _shape(documents: int, tokens: int, pack: int | None) -> tuple[int, ...]:
     return (tokens,) if pack is None else (documents, pack)
-
-
-def end_batches(shard: Shard) -> Iterator[NDArray[np.int64]]:
-    """Yield the end of each document, in ids, some documents at a time."""
-    import numpy as np
-
-    total = 0
-    for lengths in shard.length_batches():
-        ends = np.cumsum(lengths) + total
-        total = int(ends[-1])
-        yield ends
 
 
 def publish(shard: Shard, path: Path, header: bytes = b"") -> None:

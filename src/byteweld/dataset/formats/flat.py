@@ -7,19 +7,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from byteweld.dataset._shard import ShardName
 from byteweld.dataset.formats._raw import RawFormat
 from byteweld.dataset.formats._splits import train_or_val
-
-
-def _file_names(name: ShardName) -> tuple[str, ...]:
-    stem = train_or_val(name)
-    return f"{stem}.bin", f"{stem}.bin.index"
-
 
 FLAT: Final = RawFormat(
     name="flat",
     summary="ids without a header, train.bin and val.bin, as nanoGPT reads them",
-    file_names=_file_names,
+    file_names=lambda name: (f"{train_or_val(name)}.bin", f"{train_or_val(name)}.bin.index"),
     has_rows=False,
 )

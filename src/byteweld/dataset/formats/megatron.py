@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from byteweld._files import read_start
 from byteweld.dataset._manifest import Manifest, ShardEntry
-from byteweld.dataset._shard import Shard, ShardName, mapped
+from byteweld.dataset._shard import Shard, ShardName, mapped, running
 from byteweld.dataset.formats._documents import Documents
 from byteweld.dataset.formats._format import Format
 from byteweld.dataset.formats._raw import map_exactly, publish
@@ -91,17 +91,11 @@ def _write_index(shard: Shard, path: Path) -> None:
         file.write(_HEADER.pack(_MAGIC, _VERSION, code, count, shard.num_documents + 1))
         for lengths in _sequence_lengths(shard):
             file.write(lengths.astype("<i4").tobytes())
-        offset = 0
-        for lengths in _sequence_lengths(shard):
-            ends = offset + np.cumsum(lengths) * size
-            file.write((ends - lengths * size).astype("<i8").tobytes())
-            offset = int(ends[-1]) if len(ends) else offset
+        for lengths, ends in running(_sequence_lengths(shard)):
+            file.write(((ends - lengths) * size).astype("<i8").tobytes())
         file.write(bytes(8))
-        sequence = 0
-        for lengths in shard.length_batches():
-            firsts = sequence + np.cumsum(_sequences(lengths))
+        for _, firsts in running(map(_sequences, shard.length_batches())):
             file.write(firsts.astype("<i8").tobytes())
-            sequence = int(firsts[-1])
 
 
 def _sequences(lengths: NDArray[np.int64]) -> NDArray[np.int64]:

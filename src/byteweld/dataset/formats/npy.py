@@ -8,17 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from byteweld.dataset._shard import ShardName
 from byteweld.dataset.formats._raw import RawFormat
 from byteweld.dataset.formats._splits import train_or_val
 
 # NumPy aligns arrays to 64 bytes; 128 are enough for a table of 2^64 rows of 2^64 ids.
 _HEADER_BYTES: Final = 128
-
-
-def _file_names(name: ShardName) -> tuple[str, ...]:
-    stem = train_or_val(name)
-    return f"{stem}.npy", f"{stem}.index.npy"
 
 
 def _header(dtype: str, shape: tuple[int, ...]) -> bytes:
@@ -34,7 +28,7 @@ def _header(dtype: str, shape: tuple[int, ...]) -> bytes:
 NPY: Final = RawFormat(
     name="npy",
     summary="NumPy files, train.npy and train.index.npy; a table if packed",
-    file_names=_file_names,
+    file_names=lambda name: (f"{train_or_val(name)}.npy", f"{train_or_val(name)}.index.npy"),
     header_bytes=_HEADER_BYTES,
     header=_header,
     index_header=_header,

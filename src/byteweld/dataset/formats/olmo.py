@@ -10,8 +10,8 @@ import gzip
 from pathlib import Path
 from typing import Final
 
-from byteweld.dataset._shard import Shard, ShardName
-from byteweld.dataset.formats._raw import RawFormat, end_batches
+from byteweld.dataset._shard import Shard, ShardName, running
+from byteweld.dataset.formats._raw import RawFormat
 from byteweld.dataset.formats._splits import split_folder
 
 _DTYPES: Final = ("uint8", "uint16", "uint32")  # OLMo-core has uint64 too; no id needs it
@@ -32,17 +32,12 @@ class _Olmo(RawFormat):
 
 def _write_rows(shard: Shard, path: Path) -> None:
     """Write `start,end` for each document that is not empty: OLMo-core rejects those at the end."""
-    import numpy as np
-
-    start = 0
     # Without name and time, the same documents give the same bytes. Level 1 is several times as
     # fast as level 6, and the file is small next to the ids.
     with path.open("wb") as raw, gzip.GzipFile("", "wb", 1, raw, mtime=0) as file:
-        for ends in end_batches(shard):
-            starts = np.concatenate(([start], ends[:-1]))
-            start = int(ends[-1])
-            full = ends > starts
-            rows = zip(starts[full].tolist(), ends[full].tolist(), strict=True)
+        for lengths, ends in running(shard.length_batches()):
+            full = lengths > 0
+            rows = zip((ends - lengths)[full].tolist(), ends[full].tolist(), strict=True)
             file.write("".join(map("%d,%d\n".__mod__, rows)).encode())
 
 
