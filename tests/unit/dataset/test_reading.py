@@ -127,11 +127,14 @@ def test_an_incomplete_dataset_is_refused(tmp_path):
         byteweld.open_dataset(tmp_path / "set")
 
 
-def test_an_unknown_format_is_refused(tmp_path):
+def test_an_unknown_format_or_dtype_is_refused(tmp_path):
     make_dataset(tmp_path / "set", [with_eot("a")], format="flat")
     manifest = byteweld.open_dataset(tmp_path / "set").manifest
     dataclasses.replace(manifest, format="tomorrow's").save(tmp_path / "set")
     with pytest.raises(UnsupportedError, match='format "tomorrow\'s", which this version'):
+        byteweld.open_dataset(tmp_path / "set")[0]
+    dataclasses.replace(manifest, dtype="int64").save(tmp_path / "set")
+    with pytest.raises(FormatError, match="the dtype is 'int64'; format 'flat' has uint16, uint32"):
         byteweld.open_dataset(tmp_path / "set")[0]
 
 
