@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
-import struct
 from pathlib import Path
 
 import pytest
 
 import byteweld
 from byteweld.cli import megatron
+from tests.helpers.format_readers import read_megatron
 
 TEXTS = ["low lower", "", "lowest <|endoftext|> low", "new"]
 
@@ -33,21 +32,8 @@ def corpus(tmp_path):
     Path("c.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
 
 
-def documents(prefix):
-    """Read the documents of a .bin and .idx, from the layout alone."""
-    data, index = Path(f"{prefix}.bin").read_bytes(), Path(f"{prefix}.idx").read_bytes()
-    magic, version, code, sequences, indices = struct.unpack_from("<9sQBQQ", index)
-    assert (magic, version, code) == (b"MMIDIDX\0\0", 1, 8)
-    lengths = struct.unpack_from(f"<{sequences}i", index, 34)
-    offsets = struct.unpack_from(f"<{sequences}q", index, 34 + 4 * sequences)
-    firsts = struct.unpack_from(f"<{indices}q", index, 34 + 12 * sequences)
-    found = []
-    for first, after in itertools.pairwise(firsts):
-        assert after - first <= 1
-        found.append([])
-        for sequence in range(first, after):
-            found[-1] += struct.unpack_from(f"<{lengths[sequence]}H", data, offsets[sequence])
-    return found
+def documents(prefix="data/books_text_document"):
+    return read_megatron([Path(f"{prefix}.bin"), Path(f"{prefix}.idx")], "uint16")
 
 
 def expected(tok, texts, *, eod):
@@ -71,21 +57,21 @@ def test_a_dataset_with_eod(run, tok, corpus):
     result = run(*BASE, *MODEL, "--tokenizer-type", "HuggingFaceTokenizer", "--workers", "2",
                  "--append-eod")  # fmt: skip
     assert result.code == 0, result.err
-    assert documents("data/books_text_document") == expected(tok, TEXTS, eod=True)
+    assert documents() == expected(tok, TEXTS, eod=True)
     assert "4 documents" in result.text
     assert result.text.splitlines()[-1].startswith("data/books_text_document: 2 files")
 
 
 def test_without_eod_nothing_is_appended(run, tok, corpus):
     assert run(*BASE, *MODEL).code == 0
-    assert documents("data/books_text_document") == expected(tok, TEXTS, eod=False)
+    assert documents() == expected(tok, TEXTS, eod=False)
 
 
 def test_several_keys(run, tok, corpus):
     result = run(*BASE, "--json-keys", "text", "title", *MODEL, "--append-eod")
     assert result.code == 0, result.err
     titles = [f"t{n}" for n in range(4)]
-    assert documents("data/books_text_document") == expected(tok, TEXTS, eod=True)
+    assert documents() == expected(tok, TEXTS, eod=True)
     assert documents("data/books_title_document") == expected(tok, titles, eod=True)
 
 
@@ -103,7 +89,7 @@ def test_gpt2_files_of_any_name(run, tok, corpus, tmp_path):
     result = run(*BASE, "--tokenizer-type", "GPT2BPETokenizer", "--vocab-file", "v.json",
                  "--merge-file", "m.txt", "--append-eod")  # fmt: skip
     assert result.code == 0, result.err
-    assert documents("data/books_text_document") == expected(gpt2, TEXTS, eod=True)
+    assert documents() == expected(gpt2, TEXTS, eod=True)
 
 
 def test_errors_in_gpt2_files_name_them(run, tok, corpus):
@@ -141,7 +127,7 @@ def test_symbolic_links_where_there_are_no_hard_ones(run, tok, corpus, monkeypat
     assert run(*BASE, *MODEL).code == 0
     link = Path("data/books_text_document.bin")
     assert link.readlink() == Path("books_text_document/books_text_document.bin")
-    assert documents("data/books_text_document") == expected(tok, TEXTS, eod=False)
+    assert documents() == expected(tok, TEXTS, eod=False)
 
 
 def test_files_of_others_are_not_replaced(run, tok, corpus):
@@ -152,7 +138,7 @@ def test_files_of_others_are_not_replaced(run, tok, corpus):
     assert "books_text_document.bin exists" in result.err
     assert not Path("data/books_text_document").exists()
     assert run(*BASE, *MODEL, "--force").code == 0
-    assert documents("data/books_text_document") == expected(tok, TEXTS, eod=False)
+    assert documents() == expected(tok, TEXTS, eod=False)
 
 
 @pytest.mark.parametrize("name", ["c.json", "c.txt", "c"])
@@ -176,7 +162,7 @@ def test_options_without_effect_are_named(run, tok, corpus):
         "without effect here: --partitions, --keep-sequential-samples, --log-interval, "
         "--workers-to-check, --vocab-size, --tokenizer-hf-use-fast"
     )
-    assert documents("data/books_text_document") == expected(tok, TEXTS, eod=False)
+    assert documents() == expected(tok, TEXTS, eod=False)
 
 
 @pytest.mark.parametrize(
@@ -222,11 +208,11 @@ def test_a_template_is_applied_if_asked(run, tok, corpus):
     changed(tok, template=((bos,), ()), roles={"bos": bos}).save("tok.json", overwrite=True)
     result = run(*BASE, *MODEL)
     assert "template is not applied" in result.err
-    assert documents("data/books_text_document") == expected(tok, TEXTS, eod=False)
+    assert documents() == expected(tok, TEXTS, eod=False)
     flag = "--tokenizer-hf-include-special-tokens"
     assert run(*BASE, *MODEL, flag, "--force").code == 0
     plain = expected(tok, TEXTS, eod=False)
-    assert documents("data/books_text_document") == [ids and [bos, *ids] for ids in plain]
+    assert documents() == [ids and [bos, *ids] for ids in plain]
     changed(tok, template=((bos,), (bos,)), roles={"bos": bos}).save("tok.json", overwrite=True)
     assert "can be applied" in run(*BASE, *MODEL, flag, "--force").err
 

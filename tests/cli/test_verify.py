@@ -115,12 +115,14 @@ def test_a_damaged_manifest_is_a_problem_and_no_dataset_an_error(made, run):
     assert run("verify", "set", "-t", "nothing").code == 2
 
 
-@pytest.mark.parametrize("sample", ["-1", "some", "1.5", ""])
-def test_a_wrong_sample(made, run, sample):
+@pytest.mark.parametrize(
+    ("sample", "shown"), [("-1", "-1"), ("some", "'some'"), ("1.5", "'1.5'"), ("", "''")]
+)
+def test_a_wrong_sample(made, run, sample, shown):
     assert run("verify", "set", "--sample", sample) == (
         2,
         b"",
-        f"byteweld: --sample is {sample!r}; expected a whole number, or all\n",
+        f"byteweld: --sample is {shown}; expected a whole number, or all\n",
     )
 
 

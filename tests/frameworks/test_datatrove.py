@@ -9,13 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import byteweld
 from byteweld.dataset._shard import ShardName
 from byteweld.dataset.formats import FORMATS
 from tests.helpers.frameworks import DOCUMENTS, check_frozen, large
 from tests.helpers.shards import write_shard
 from tests.helpers.strategies import examples
-from tests.helpers.tokenized import encoded, make_documents, make_tokenizer
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -79,11 +77,3 @@ def test_datatrove_writes_numbers_for_people_alike(number):
     from byteweld.dataset.formats.datatrove import _for_people
 
     assert _for_people(number) == humanize.metric(number, unit="T")
-
-
-def test_datatrove_reads_a_corpus(tmp_path):
-    tok, texts = make_tokenizer(), make_documents(50)
-    byteweld.tokenize(documents=texts, tokenizer=tok, out=tmp_path, format="datatrove")
-    found = dataset.DatatroveFolderDataset(str(tmp_path), seq_len=0)
-    ids = [found[number]["input_ids"].tolist()[0] for number in range(len(found))]
-    assert ids == list(itertools.chain(*encoded(tok, texts)))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from byteweld.dataset.formats import FORMATS
-from tests.helpers.datasets import write_dataset
 from tests.helpers.framework_writers import DOCUMENTS, write_litdata
+from tests.helpers.shards import write_dataset
 
 litdata = pytest.importorskip("litdata", exc_type=ImportError)
 

@@ -7,12 +7,10 @@ import warnings
 import numpy as np
 import pytest
 
-import byteweld
 from byteweld.dataset._shard import ShardName
 from byteweld.dataset.formats import FORMATS
 from tests.helpers.frameworks import DOCUMENTS, check_frozen, large
 from tests.helpers.shards import write_shard
-from tests.helpers.tokenized import encoded, make_documents, make_tokenizer
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -54,14 +52,3 @@ def test_megatron_writes_the_frozen_files(dtype, tmp_path):
 def test_megatron_chooses_the_same_dtype(n_vocab):
     chosen = indexed_dataset.DType.optimal_dtype(n_vocab)
     assert np.dtype(chosen) == FORMAT.dtype(n_vocab)
-
-
-def test_megatron_reads_a_corpus(tmp_path):
-    tok, texts = make_tokenizer(), make_documents(50)
-    byteweld.tokenize(
-        documents=texts, tokenizer=tok, out=tmp_path, format="megatron", prefix="books"
-    )
-    found = indexed_dataset.IndexedDataset(str(tmp_path / "books_text_document"))
-    expected = encoded(tok, [text for text in texts if text])
-    assert [found[number].tolist() for number in range(len(found))] == expected
-    assert len(found.document_indices) == 51

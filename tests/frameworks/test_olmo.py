@@ -9,11 +9,9 @@ import warnings
 import numpy as np
 import pytest
 
-import byteweld
 from byteweld.dataset.formats import FORMATS
 from tests.helpers.frameworks import DOCUMENTS, EOS, check_frozen, large
 from tests.helpers.shards import write_shard
-from tests.helpers.tokenized import encoded, make_documents, make_tokenizer
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -81,13 +79,3 @@ def test_olmo_chooses_the_same_dtype(n_vocab):
     tokenizer = TokenizerConfig(vocab_size=n_vocab, eos_token_id=0, pad_token_id=0)
     config = NumpyFSLDatasetConfig(tokenizer=tokenizer, sequence_length=8, paths=["x.npy"])
     assert np.dtype(config.get_dtype()) == FORMAT.dtype(n_vocab)
-
-
-def test_olmo_reads_a_corpus(tmp_path):
-    tok, texts = make_tokenizer(), make_documents(50)
-    byteweld.tokenize(documents=texts, tokenizer=tok, out=tmp_path, format="olmo", shard_tokens=500)
-    documents = []
-    for path in sorted(tmp_path.glob("*.npy")):
-        for start, end in utils.iter_document_indices(path, use_array_if_local=False):
-            documents.append(utils.load_array_slice(path, start, end, np.uint16).tolist())
-    assert documents == encoded(tok, texts)

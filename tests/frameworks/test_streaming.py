@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from byteweld.dataset.formats import FORMATS
-from tests.helpers.datasets import write_dataset
 from tests.helpers.framework_writers import DOCUMENTS, write_mds
+from tests.helpers.shards import write_dataset
 
 streaming = pytest.importorskip("streaming", exc_type=ImportError)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -55,11 +55,6 @@ class Lengths:
         found.bins = tuple(map(int, counts[: used[-1] + 1])) if len(used) else ()
         return found
 
-    def named_bins(self) -> list[tuple[str, int]]:
-        """Return the bins with their names, without empty ones at the start."""
-        first = next((n for n, count in enumerate(self.bins) if count), 0)
-        return [(_bin_name(n), count) for n, count in enumerate(self.bins)][first:]
-
     def words(self) -> str:
         """Describe the lengths in one line."""
         if not self.documents:
@@ -69,9 +64,7 @@ class Lengths:
 
 
 def _bin_name(bits: int) -> str:
-    if bits < 2:
-        return str(bits)
-    return f"{1 << (bits - 1):,}-{(1 << bits) - 1:,}"
+    return str(bits) if bits < 2 else f"{1 << (bits - 1):,}-{(1 << bits) - 1:,}"
 
 
 class Contents(Displayable):
@@ -112,7 +105,9 @@ class Contents(Displayable):
         )
 
     def _bars(self, lengths: Lengths) -> Table:
-        rows = lengths.named_bins()
+        rows = [(_bin_name(n), count) for n, count in enumerate(lengths.bins)]
+        while rows and not rows[0][1]:  # no documents so short
+            del rows[0]
         heads = ("tokens", f"{self._what}s")
         bar = "█" * _BAR_COLUMNS
         return Table(heads, rows, left=[], name=0, charted=[1], bar=bar, has_heads=False)
@@ -144,7 +139,7 @@ class Contents(Displayable):
             yield "documents", f"{manifest.documents:,}"
             yield "tokens", _token_words(manifest)
         for split, lengths in self.lengths.items():
-            shards = [shard for shard in manifest.shards if shard.split == split]
+            shards = manifest.shards_of(split)
             size = sum(file.size for shard in shards for file in shard.files)
             amounts = (_output.amount(lengths.documents, self._what), f"{lengths.tokens:,} tokens")
             where = f"{_output.amount(len(shards), 'shard')}, {_output.size(size)}"
@@ -202,9 +197,8 @@ def _source_words(manifest: Manifest) -> str:
     if not sources:
         return "none"
     size = sum(source.size or 0 for source in sources)
-    names = ", ".join(visible_name(source.name) for source in sources[:_SHOWN])
-    more = ", …" if len(sources) > _SHOWN else ""
-    return f"{_output.amount(len(sources), 'source')}, {_output.size(size)}: {names}{more}"
+    names = _first([visible_name(source.name) for source in sources[: _SHOWN + 1]])
+    return f"{_output.amount(len(sources), 'source')}, {_output.size(size)}: {names}"
 
 
 def _skip_words(manifest: Manifest) -> str:
@@ -223,7 +217,9 @@ def _one_skip(skip: SkipEntry) -> str:
 
 def _special_words(special_text: Mapping[str, int]) -> str:
     found = {text: count for text, count in special_text.items() if count}
-    shown = [
-        f"{visible(text.encode('utf-8', 'replace'))} {count:,}×" for text, count in found.items()
-    ]
-    return ", ".join(shown[:_SHOWN]) + (", …" if len(shown) > _SHOWN else "") or "none"
+    names = [f"{visible(t.encode('utf-8', 'replace'))} {count:,}×" for t, count in found.items()]
+    return _first(names) or "none"
+
+
+def _first(names: Sequence[str]) -> str:
+    return ", ".join(names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")

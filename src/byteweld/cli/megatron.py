@@ -79,13 +79,16 @@ class Tokenizer(NamedTuple):
     tokenizer_hf_no_include_special_tokens: bool = False
 
 
-class NoEffect(NamedTuple):
-    """Options that change nothing here; a note says why of those that are shown.
+class Others(NamedTuple):
+    """Options that change nothing here, or that are refused.
 
     Accepted without effect:
         partitions: The order of documents is kept, and one run uses all threads.
         keep_sequential_samples: The order of documents is always kept.
         log_interval (N): Progress is shown all the time.
+
+    Hidden:
+        special_tokens (--tokenizer-special-tokens --tiktoken-special-tokens --special-tokens): no
     """
 
     partitions: options.Positive | None = None
@@ -104,44 +107,40 @@ class NoEffect(NamedTuple):
     trust_remote_code: bool = False
     tokenizer_hf_use_fast: bool = False
     tokenizer_hf_no_use_fast: bool = False
-
-    def flags(self) -> list[str]:
-        """Return the options that were given."""
-        given = [name for name, value in self._asdict().items() if value not in (None, False)]
-        return [f"--{name.replace('_', '-')}" for name in given]
-
-
-class Refused(NamedTuple):
-    """Options that would change the result, or ask for something else.
-
-    Hidden:
-        special_tokens (--tokenizer-special-tokens --tiktoken-special-tokens --special-tokens): no
-    """
-
     split_sentences: bool = False
     find_optimal_num_workers: bool = False
     tiktoken_pattern: str | None = None
     tiktoken_num_special_tokens: str | None = None
     special_tokens: list[str] | None = None
 
-    def check(self) -> None:
-        """Raise if one was given, with the reason."""
-        if self.split_sentences:
-            raise UnsupportedError(
-                "--split-sentences is for BERT: each sentence is a sequence; here each document "
-                "is one. Leave it out, or split the input"
-            )
-        if self.find_optimal_num_workers:
-            raise UnsupportedError(
-                "--find-optimal-num-workers tries out numbers of processes; here there is one, "
-                "with a thread per CPU. Leave it out, or set --workers"
-            )
-        if self.special_tokens or self.tiktoken_pattern or self.tiktoken_num_special_tokens:
-            raise UnsupportedError(
-                "the pattern and the special tokens are those of the tokenizer's files; leave "
-                "--tiktoken-pattern, --tiktoken-num-special-tokens and --tokenizer-special-tokens "
-                "out, or save a tokenizer that has them"
-            )
+    def check(self) -> list[str]:
+        """Return the options that were given; raise if one is refused."""
+        given = [name for name, value in self._asdict().items() if value not in (None, False)]
+        for name in given:
+            if name in _REFUSED:
+                raise UnsupportedError(_REFUSED[name])
+        return [f"--{name.replace('_', '-')}" for name in given]
+
+
+_OF_FILES = (
+    "the pattern and the special tokens are those of the tokenizer's files; leave "
+    "--tiktoken-pattern, --tiktoken-num-special-tokens and --tokenizer-special-tokens out, or save "
+    "a tokenizer that has them"
+)
+# Options that would change the result, or ask for something else.
+_REFUSED = {
+    "split_sentences": (
+        "--split-sentences is for BERT: each sentence is a sequence; here each document is one. "
+        "Leave it out, or split the input"
+    ),
+    "find_optimal_num_workers": (
+        "--find-optimal-num-workers tries out numbers of processes; here there is one, with a "
+        "thread per CPU. Leave it out, or set --workers"
+    ),
+    "tiktoken_pattern": _OF_FILES,
+    "tiktoken_num_special_tokens": _OF_FILES,
+    "special_tokens": _OF_FILES,
+}
 
 
 def run(
@@ -155,8 +154,7 @@ def run(
     special_text: options.SpecialText = "text",
     on_error: OnError = "fail",
     force: bool = False,
-    no_effect: NoEffect,
-    refused: Refused,
+    others: Others,
 ) -> None:
     """Encode JSON lines for Megatron-LM, with the options of its tools/preprocess_data.py.
 
@@ -184,32 +182,33 @@ def run(
         raise _errors.UsageError(
             f"--output-prefix is {output_prefix!r}; it must end with the start of a file name"
         )
-    refused.check()
+    without_effect = others.check()
     tok = _load(tokenizer)
     bos = _starts_with_bos(tok, tokenizer)
-    if flags := no_effect.flags():
-        _output.say(f"without effect here: {', '.join(flags)}")
+    if without_effect:
+        _output.say(f"without effect here: {', '.join(without_effect)}")
     for key in dict.fromkeys(json_keys or ["text"]):
         if not key or "/" in key or "\0" in key:
             raise _errors.UsageError(
                 f"--json-keys has {key!r}, which cannot be part of a file name"
             )
+        folder = prefix.with_name(f"{prefix.name}_{key}_document")
         plan = Options(
             format="megatron",
             eot="append" if append_eod else "none",
             eot_token=tokenizer.eot_token if append_eod else None,
             bos=bos,
             special_text=special_text,
-            prefix=f"{prefix.name}_{key}_document",
+            prefix=folder.name,
         ).complete(tok)
-        folder = prefix.with_name(f"{prefix.name}_{key}_document")
-        links = _Links(folder, force=force)
+        if not force:
+            _check_links(folder)
         reading = ReadingOptions(field=key, json_lines=True, on_error=on_error)
         sources = _corpus.open_all([input], None, reading, without=str(folder))
         result, seconds = tokenize.make(
             sources, tok, str(folder), plan, threads=workers, force=force
         )
-        links.make()
+        _make_links(folder)
         tokenize.show(result, str(folder), seconds)
 
 
@@ -280,32 +279,32 @@ def _starts_with_bos(tok: byteweld.Tokenizer, given: Tokenizer) -> bool:
 # ---------------------------------------------------------------------------- files
 
 
-class _Links:
-    """The files that training reads, PREFIX_text_document.bin and .idx, next to their folder."""
+def _pairs(folder: Path) -> list[tuple[Path, Path]]:
+    """Return the files of a dataset, and next to its folder, the links that training reads."""
+    names = [f"{folder.name}{suffix}" for suffix in (".bin", ".idx")]
+    return [(folder / name, folder.with_name(name)) for name in names]
 
-    def __init__(self, folder: Path, *, force: bool) -> None:
-        self._pairs = [
-            (folder / f"{folder.name}{suffix}", folder.with_name(f"{folder.name}{suffix}"))
-            for suffix in (".bin", ".idx")
-        ]
-        for file, link in self._pairs:
-            if os.path.lexists(link) and not force and not _is_same(file, link):
-                raise FileExistsError(
-                    f"{link} exists and is not of the dataset {folder}; pass --force to replace it"
-                )
 
-    def make(self) -> None:
-        """Make hard links, or symbolic ones where the file system has none."""
-        for file, link in self._pairs:
-            if _is_same(file, link):
-                continue
-            temporary = link.with_name(f".{link.name}.{os.getpid()}")
-            temporary.unlink(missing_ok=True)
-            try:
-                os.link(file, temporary)
-            except OSError:
-                temporary.symlink_to(Path(file.parent.name) / file.name)
-            temporary.replace(link)
+def _check_links(folder: Path) -> None:
+    for file, link in _pairs(folder):
+        if os.path.lexists(link) and not _is_same(file, link):
+            raise FileExistsError(
+                f"{link} exists and is not of the dataset {folder}; pass --force to replace it"
+            )
+
+
+def _make_links(folder: Path) -> None:
+    """Make hard links, or symbolic ones where the file system has none."""
+    for file, link in _pairs(folder):
+        if _is_same(file, link):
+            continue
+        temporary = link.with_name(f".{link.name}.{os.getpid()}")
+        temporary.unlink(missing_ok=True)
+        try:
+            os.link(file, temporary)
+        except OSError:
+            temporary.symlink_to(Path(file.parent.name) / file.name)
+        temporary.replace(link)
 
 
 def _is_same(file: Path, link: Path) -> bool:

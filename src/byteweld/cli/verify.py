@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Annotated
 
 import byteweld
@@ -57,9 +58,17 @@ def run(
     if tokenizer is None and loading != options.Loading():
         raise _errors.UsageError("the options of a tokenizer need --tokenizer")
     tok = None if tokenizer is None else loading.load(tokenizer)
-    with _progress() as advance:
+    with contextlib.ExitStack() as stack:
+        show = functools.cache(  # its total is known when the manifest has been read
+            lambda total: stack.enter_context(_output.progress("verifying", total, "bytes"))
+        )
         found = byteweld.verify(
-            dataset, source, tokenizer=tok, sample=sample, ext=ext, progress=advance
+            dataset,
+            source,
+            tokenizer=tok,
+            sample=sample,
+            ext=ext,
+            progress=lambda done, total: show(total)(done),
         )
     with _output.until_closed():
         if json:
@@ -67,21 +76,6 @@ def run(
         else:
             _output.lines(_lines(dataset, found))
     return DONE if found.is_good else NO
-
-
-@contextlib.contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    """Show progress; its total is known when the manifest has been read."""
-    with contextlib.ExitStack() as stack:
-        advance: Callable[[int], None] | None = None
-
-        def report(done: int, total: int) -> None:
-            nonlocal advance
-            if advance is None:
-                advance = stack.enter_context(_output.progress("verifying", total, "bytes"))
-            advance(done)
-
-        yield report
 
 
 def _lines(dataset: str, found: byteweld.Verification) -> Iterator[str]:
@@ -95,15 +89,14 @@ def _lines(dataset: str, found: byteweld.Verification) -> Iterator[str]:
         if more:
             yield f"  ... and {more:,} more"
         yield "checked"
+    ids = f"{amount(found.documents, 'document')}, {amount(found.tokens, 'token')}"
     yield f"  {amount(found.files, 'file')}, {_output.size(found.bytes)}: size and SHA-256"
-    yield (
-        f"  {amount(found.documents, 'document')}, {amount(found.tokens, 'token')}: "
-        "counts, range of ids, end-of-text tokens"
-    )
-    if found.encoded:
-        yield f"  {amount(found.encoded, 'document')} decoded and encoded again"
-    if found.sources:
-        yield f"  {amount(found.sources, 'source')}: size and digest"
-    if found.compared:
-        yield f"  {amount(found.compared, 'document')} compared with the corpus"
+    yield f"  {ids}: counts, range of ids, end-of-text tokens"
+    for count, what, how in (
+        (found.encoded, "document", " decoded and encoded again"),
+        (found.sources, "source", ": size and digest"),
+        (found.compared, "document", " compared with the corpus"),
+    ):
+        if count:
+            yield f"  {amount(count, what)}{how}"
     yield from (f"note: {note}" for note in found.notes)

@@ -25,7 +25,6 @@ DTYPES: Final = ("uint8", "uint16", "uint32", "uint64", "int32", "int64")
 _MAX_COUNT: Final = 2**63 - 1
 _MAX_DEPTH: Final = 8  # of options
 _MAX_VOCAB: Final = 1 << 32
-_SHA256: Final = re.compile("[0-9a-f]{64}")
 _SPLITS: Final[tuple[Split, ...]] = typing.get_args(Split)
 
 _Read = Callable[[Any], Any]
@@ -71,7 +70,8 @@ def read_object(data: bytes) -> dict[str, Any]:
         raise
     except ValueError as error:  # an integer with thousands of digits
         raise WrongError(str(error)) from None
-    return _object(value)
+    found: dict[str, Any] = _object(value)
+    return found
 
 
 # ---------------------------------------------------------------------- values
@@ -96,6 +96,20 @@ def reader(hint: Any) -> _Read:
     return _mapping(reader(arguments[1]))
 
 
+def _typed(kind: type, what: str) -> _Read:
+    def read(value: object) -> object:
+        if type(value) is not kind:
+            _expected(what, value)
+        return value
+
+    return read
+
+
+_flag: Final = _typed(bool, "true or false")
+_object: Final = _typed(dict, "an object")
+_array: Final = _typed(list, "a list")
+
+
 def _count(value: object) -> int:
     if type(value) is not int or not 0 <= value <= _MAX_COUNT:
         _expected("a whole number from 0 to 2^63 - 1", value)
@@ -106,42 +120,32 @@ def _text(value: object) -> str:
     if type(value) is not str:
         _expected("a string", value)
     if not value.isascii():
-        _check_surrogates(value)
-    return value
-
-
-def _check_surrogates(value: str) -> None:
-    """Refuse lone surrogates, except those that stand for bytes of undecodable file names."""
-    try:
-        value.encode("utf-8", "surrogateescape")
-    except UnicodeEncodeError:
-        _expected("a string that UTF-8 can encode", value)
-
-
-def _flag(value: object) -> bool:
-    if type(value) is not bool:
-        _expected("true or false", value)
-    return value
-
-
-def _object(value: object) -> dict[str, Any]:
-    if type(value) is not dict:
-        _expected("an object", value)
+        try:  # lone surrogates may stand for bytes of undecodable file names, and only for those
+            value.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            _expected("a string that UTF-8 can encode", value)
     return value
 
 
 def _anything(value: object, depth: int = 1) -> object:
+    if isinstance(value, str):
+        return _text(value)
     if isinstance(value, dict | list):
         if depth == _MAX_DEPTH:
             raise WrongError(f"values are nested deeper than {_MAX_DEPTH} levels")
-        if isinstance(value, dict):
-            for key in value:
-                _text(key)
-        for inner in value.values() if isinstance(value, dict) else value:
-            _anything(inner, depth + 1)
-    elif isinstance(value, str):
-        _text(value)
+        keys, inner = (value, value.values()) if isinstance(value, dict) else ((), value)
+        for key in keys:
+            _text(key)
+        for item in inner:
+            _anything(item, depth + 1)
     return value
+
+
+def _sha256(value: object) -> str:
+    text = _text(value)
+    if not re.fullmatch("[0-9a-f]{64}", text):
+        _expected("64 hexadecimal digits", text)
+    return text
 
 
 def _choice(choices: tuple[str, ...]) -> _Read:
@@ -155,11 +159,10 @@ def _choice(choices: tuple[str, ...]) -> _Read:
 
 def _list(item: _Read) -> _Read:
     def read(value: object) -> tuple[Any, ...]:
-        if type(value) is not list:
-            _expected("a list", value)
+        given = _array(value)
         made: list[Any] = []
         try:
-            made.extend(map(item, value))
+            made.extend(map(item, given))
         except WrongError as error:
             raise error.within(f"[{len(made)}]") from None
         return tuple(made)
@@ -184,23 +187,28 @@ def _within(place: str, read: _Read, value: object) -> Any:
         raise error.within(place) from None
 
 
+def _member(value: Mapping[str, Any], name: str, read: _Read) -> Any:
+    """Read a value that an object must have."""
+    if name not in value:
+        raise WrongError(f"the key {name!r} is missing")
+    return _within(f".{name}", read, value[name])
+
+
 def _entry(kind: Any) -> _Read:
     """Return the reader of an object that has exactly the fields of a dataclass."""
     hints = typing.get_type_hints(kind)
-    fields = [(field.name, reader(hints[field.name])) for field in dataclasses.fields(kind)]
-    names = {name for name, _ in fields}
+    readers = {field.name: reader(hints[field.name]) for field in dataclasses.fields(kind)}
 
     def read(value: object) -> Any:
         given = _object(value)
-        if given.keys() != names:
-            for name in sorted(names - given.keys()):
-                raise WrongError(f"the key {name!r} is missing")
-            for name in given.keys() - names:
-                raise WrongError(f"unknown key {reprlib.repr(name)}")
-        name = ""
+        for name in sorted(readers.keys() - given.keys()):
+            raise WrongError(f"the key {name!r} is missing")
+        for name in given.keys() - readers.keys():
+            raise WrongError(f"unknown key {reprlib.repr(name)}")
         made = {}
+        name = ""
         try:
-            for name, read_field in fields:
+            for name, read_field in readers.items():
                 made[name] = read_field(given[name])
         except WrongError as error:
             raise error.within(f".{name}") from None
@@ -215,35 +223,30 @@ def _entry(kind: Any) -> _Read:
 def check_manifest(manifest: Manifest) -> None:
     """Check what the types of a manifest's fields do not say."""
     _within(".dtype", _choice(DTYPES), manifest.dtype)
-    _within(".tokenizer", _tokenizer, manifest.tokenizer)
+    _within(".tokenizer", _check_tokenizer, manifest.tokenizer)
     pack = manifest.options.get("pack")
     if pack is not None and _within(".options.pack", _count, pack) == 0:
         raise WrongError("expected at least 1, found 0", ".options.pack")
     _within(".splits", _check_splits, manifest.splits)
     _check_shards(manifest)
-    _check_files((*(f for s in manifest.shards for f in s.files), *manifest.files))
+    _check_files(manifest.all_files)
 
 
-def _tokenizer(value: Mapping[str, Any]) -> None:
-    for name in ("fingerprint", "n_vocab"):
-        if name not in value:
-            raise WrongError(f"the key {name!r} is missing")
-    if not _SHA256.fullmatch(_within(".fingerprint", _text, value["fingerprint"])):
-        raise WrongError(
-            f"expected 64 hexadecimal digits, found {reprlib.repr(value['fingerprint'])}",
-            ".fingerprint",
-        )
-    n_vocab = _within(".n_vocab", _count, value["n_vocab"])
+def _check_tokenizer(value: Mapping[str, Any]) -> None:
+    _member(value, "fingerprint", _sha256)
+    n_vocab = _member(value, "n_vocab", _count)
     if not 1 <= n_vocab <= _MAX_VOCAB:
         raise WrongError(f"expected 1 to 2^32, found {n_vocab}", ".n_vocab")
+
+    def check_token(value: object) -> None:
+        token = _object(value)
+        _member(token, "text", _text)
+        if _member(token, "id", _count) >= n_vocab:
+            raise WrongError(f"expected an id below {n_vocab}, found {token['id']}", ".id")
+
     for role in ("eot", "bos"):
-        token = value.get(role)
-        if token is None:
-            continue
-        given = _within(f".{role}", _object, token)
-        _within(f".{role}.text", _text, given.get("text"))
-        if _within(f".{role}.id", _count, given.get("id")) >= n_vocab:
-            raise WrongError(f"expected an id below {n_vocab}, found {given['id']}", f".{role}.id")
+        if value.get(role) is not None:
+            _within(f".{role}", check_token, value[role])
 
 
 def _check_splits(splits: Mapping[str, Mapping[str, int]]) -> None:
@@ -263,26 +266,28 @@ def _check_shards(manifest: Manifest) -> None:
     previous: ShardEntry | None = None
     for at, shard in enumerate(manifest.shards):
         place = f".shards[{at}]"
-        is_first = previous is None or previous.split != shard.split
-        if previous is not None and is_first and shard.split == "train":
-            raise WrongError("a shard of train after one of validation", place)
-        expected = 0 if is_first or previous is None else previous.number + 1
+        before = None if previous is None or previous.split != shard.split else previous
+        if previous is not None and before is None:
+            if shard.split == "train":
+                raise WrongError("a shard of train after one of validation", place)
+            _check_end(previous, at - 1)
+        expected = 0 if before is None else before.number + 1
         if shard.number != expected:
             raise WrongError(f"expected number {expected}, found {shard.number}", place)
-        if previous is not None and is_first and previous.continues:
-            raise WrongError(
-                "its last document continues in a shard that does not exist", f".shards[{at - 1}]"
-            )
-        has_piece = shard.continues or (previous is not None and previous.continues)
+        has_piece = shard.continues or (before is not None and before.continues)
         if has_piece and shard.documents == 0:
             raise WrongError("it has no document that could continue", place)
         if not shard.files:
             raise WrongError("expected at least one file", place)
         previous = shard
-    if previous is not None and previous.continues and manifest.is_complete:
+    if previous is not None and manifest.is_complete:
+        _check_end(previous, len(manifest.shards) - 1)
+
+
+def _check_end(last: ShardEntry, at: int) -> None:
+    if last.continues:
         raise WrongError(
-            "its last document continues in a shard that does not exist",
-            f".shards[{len(manifest.shards) - 1}]",
+            "its last document continues in a shard that does not exist", f".shards[{at}]"
         )
 
 
@@ -295,16 +300,10 @@ def _check_files(files: Iterable[FileEntry]) -> None:
     """Names are plain relative paths, each used once; hashes are hashes."""
     seen = set()
     for file in files:
-        name = file.name
-        if not is_plain_path(name):
-            raise WrongError(
-                f"the file name {reprlib.repr(name)} is not a plain path inside the folder"
-            )
-        if name in seen:
-            raise WrongError(f"the file {reprlib.repr(name)} is listed twice")
-        seen.add(name)
-        if not _SHA256.fullmatch(file.sha256):
-            raise WrongError(
-                f"the file {reprlib.repr(name)} has sha256 {reprlib.repr(file.sha256)}; "
-                "expected 64 hexadecimal digits"
-            )
+        shown = f"the file {reprlib.repr(file.name)}"
+        if not is_plain_path(file.name):
+            raise WrongError(f"{shown} is not a plain path inside the folder")
+        if file.name in seen:
+            raise WrongError(f"{shown} is listed twice")
+        seen.add(file.name)
+        _within(f"{shown}: sha256", _sha256, file.sha256)

@@ -12,8 +12,9 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,6 +51,11 @@ class ShardEntry:
     tokens: int
     files: tuple[FileEntry, ...]
     continues: bool = False  # the last document goes on in the next shard
+
+    @property
+    def ended(self) -> int:
+        """The number of documents that end in the shard."""
+        return self.documents - self.continues
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,6 +115,15 @@ class Manifest:
     shards: tuple[ShardEntry, ...] = ()
     files: tuple[FileEntry, ...] = ()
     sources: tuple[SourceEntry, ...] = ()
+
+    @property
+    def all_files(self) -> Iterator[FileEntry]:
+        """The files of all shards, and those that describe them."""
+        return chain(*(shard.files for shard in self.shards), self.files)
+
+    def shards_of(self, split: str) -> list[ShardEntry]:
+        """Return the shards of a split."""
+        return [shard for shard in self.shards if shard.split == split]
 
     def to_json(self) -> bytes:
         """Return the manifest as JSON, the same bytes for the same manifest."""

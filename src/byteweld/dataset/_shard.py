@@ -6,7 +6,7 @@ the last checkpoint. A format turns them into its own files when the shard is co
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -58,14 +58,6 @@ class Shard:
     continues: bool = False
     pack: int | None = None
 
-    def ids(self) -> NDArray[Any]:
-        """Return all ids, mapped from the file."""
-        return mapped(self.tokens, self.dtype, self.num_tokens, self.header_bytes)
-
-    def document_lengths(self) -> NDArray[np.int64]:
-        """Return the number of ids of each document, mapped from the file."""
-        return mapped(self.lengths, "int64", self.num_documents, 0)
-
     def length_batches(self) -> Iterator[NDArray[np.int64]]:
         """Yield the number of ids of each document, some documents at a time.
 
@@ -111,6 +103,17 @@ class Shard:
             offset = self.header_bytes + size * token
             yield mapped(self.tokens, self.dtype, tokens, offset), some[:count]
             document, token = document + count, token + tokens
+
+
+def running(
+    batches: Iterable[NDArray[np.int64]],
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield each batch of numbers, and where they end if they follow each other from 0."""
+    total = 0
+    for batch in batches:
+        ends = batch.cumsum() + total
+        total = int(ends[-1]) if len(ends) else total
+        yield batch, ends
 
 
 def mapped(path: Path, dtype: str, count: int, offset: int) -> NDArray[Any]:

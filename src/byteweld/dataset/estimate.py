@@ -46,26 +46,22 @@ def estimate(
         raise TypeError("an estimate needs files, which can be read again; documents cannot")
     count = min(len(corpus.files), _MAX_FILES)
     chosen = [corpus.files[len(corpus.files) * at // count] for at in range(count)]
-    samples = []
+    sample = _Sample()
     started = time.perf_counter()
     for file in chosen:
         part = Sources(corpus=dataclasses.replace(corpus, files=(file,)))
-        samples.append(_sample(part, tok, plan, _MAX_TEXT_BYTES // count, num_threads))
-    is_exact = count == len(corpus.files) and all(sample.is_whole for sample in samples)
-    stored = sum(sample.stored_bytes for sample in samples)
-    text = sum(sample.text_bytes for sample in samples)
-    documents = sum(sample.documents for sample in samples)
-    tokens = sum(sample.tokens for sample in samples)
+        _add(sample, part, tok, plan, _MAX_TEXT_BYTES // count, num_threads)
     seconds = time.perf_counter() - started
-    scale = 1.0 if is_exact else max(1.0, corpus.total_bytes / max(1, stored))
-    size = tokens * np.dtype(plan.options.dtype).itemsize + documents * LENGTH_BYTES
+    is_exact = sample.is_whole and count == len(corpus.files)
+    scale = 1.0 if is_exact else max(1.0, corpus.total_bytes / max(1, sample.stored_bytes))
+    size = sample.tokens * np.dtype(plan.options.dtype).itemsize + sample.documents * LENGTH_BYTES
     return Estimate(
         files=len(corpus.files),
         source_bytes=corpus.total_bytes,
-        sampled_bytes=text,
-        text_bytes=round(text * scale),
-        documents=round(documents * scale),
-        tokens=round(tokens * scale),
+        sampled_bytes=sample.text_bytes,
+        text_bytes=round(sample.text_bytes * scale),
+        documents=round(sample.documents * scale),
+        tokens=round(sample.tokens * scale),
         dataset_bytes=round(size * scale),
         seconds=seconds * scale,
         is_exact=is_exact,
@@ -74,7 +70,7 @@ def estimate(
 
 @dataclass
 class _Sample:
-    """The start of a file."""
+    """The start of some files."""
 
     text_bytes: int = 0
     documents: int = 0
@@ -83,19 +79,21 @@ class _Sample:
     is_whole: bool = True
 
 
-def _sample(
-    file: Sources, tok: Tokenizer, plan: Plan, limit: int, num_threads: int | None
-) -> _Sample:
-    found = _Sample()
+def _add(
+    sample: _Sample, file: Sources, tok: Tokenizer, plan: Plan, limit: int, num_threads: int | None
+) -> None:
+    """Add the start of a file, about `limit` bytes of text."""
+    most = sample.text_bytes + limit
+    before = sample.stored_bytes
 
     def receive(
         ids: Any, ends: Any, is_open: bool, text_bytes: int, stored_bytes: int, *rest: Any
     ) -> None:
-        found.text_bytes += text_bytes
-        found.documents += len(ends)
-        found.tokens += len(ids)
-        found.stored_bytes = stored_bytes
-        if found.text_bytes >= limit:
+        sample.text_bytes += text_bytes
+        sample.documents += len(ends)
+        sample.tokens += len(ids)
+        sample.stored_bytes = before + stored_bytes
+        if sample.text_bytes >= most:
             raise _Enough
 
     try:
@@ -110,7 +108,6 @@ def _sample(
             receive=receive,
             progress=lambda: None,
         )
-        found.stored_bytes = file.corpus.total_bytes if file.corpus is not None else 0
+        sample.stored_bytes = before + (file.corpus.total_bytes if file.corpus is not None else 0)
     except _Enough:
-        found.is_whole = False
-    return found
+        sample.is_whole = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, get_args
 
@@ -59,15 +60,16 @@ class Options:
     prefix: str | None = None
 
     def __post_init__(self) -> None:
-        if self.format not in FORMATS:
-            raise ValueError(f"format is {self.format!r}; expected one of {', '.join(FORMATS)}")
-        if self.eot is not None and self.eot not in get_args(Eot):
-            raise ValueError(
-                f"eot is {self.eot!r}; expected one of {', '.join(map(repr, get_args(Eot)))}"
-            )
-        if self.special_text not in get_args(SpecialText):
-            names = ", ".join(map(repr, get_args(SpecialText)))
-            raise ValueError(f"special_text is {self.special_text!r}; expected one of {names}")
+        choices: dict[str, Collection[str]] = {
+            "format": FORMATS,
+            "eot": get_args(Eot),
+            "special_text": get_args(SpecialText),
+        }
+        for name, known in choices.items():
+            value = getattr(self, name)
+            if value not in known and (value is not None or name != "eot"):
+                names = ", ".join(known if name == "format" else map(repr, known))
+                raise ValueError(f"{name} is {value!r}; expected one of {names}")
         if not isinstance(self.validation, int | float) or not 0 <= self.validation < 1:
             raise ValueError(
                 f"validation is {self.validation!r}; expected a fraction of the documents, "
@@ -90,7 +92,7 @@ class Options:
     def complete(self, tok: Tokenizer) -> Plan:
         """Fill in the defaults of the format for a tokenizer; raise if they do not fit."""
         format = FORMATS[self.format]
-        dtype = self._dtype(format, tok.n_vocab)
+        dtype = _dtype(self.dtype, format, tok.n_vocab)
         if self.pack is not None and not format.has_rows:
             raise ValueError(
                 f"pack is {self.pack}, but format {self.format!r} is one stream of ids, which "
@@ -116,22 +118,6 @@ class Options:
             self, eot=eot, eot_token=mark and mark.text, dtype=dtype, shard_tokens=shard_tokens
         )
         return Plan(options, format, mark, bos)
-
-    def _dtype(self, format: Format, n_vocab: int) -> str:
-        import numpy as np
-
-        if self.dtype is None:
-            return format.dtype(n_vocab)
-        if self.dtype not in format.dtypes:
-            raise ValueError(
-                f"dtype is {self.dtype!r}; format {format.name!r} has {', '.join(format.dtypes)}"
-            )
-        if n_vocab - 1 > np.iinfo(self.dtype).max:
-            raise ValueError(
-                f"dtype is {self.dtype!r}, but the vocabulary has ids up to {n_vocab - 1:,}; "
-                f"choose {format.dtype(n_vocab)!r}"
-            )
-        return self.dtype
 
 
 class Plan(NamedTuple):
@@ -164,6 +150,24 @@ class Plan(NamedTuple):
 def _may_start_a_name(prefix: str) -> bool:
     is_short = 0 < len(prefix.encode()) <= _MAX_PREFIX_BYTES
     return is_short and "/" not in prefix and "\0" not in prefix
+
+
+def _dtype(dtype: str | None, format: Format, n_vocab: int) -> str:
+    import numpy as np
+
+    default = format.dtype(n_vocab)
+    if dtype is None:
+        return default
+    if dtype not in format.dtypes:
+        raise ValueError(
+            f"dtype is {dtype!r}; format {format.name!r} has {', '.join(format.dtypes)}"
+        )
+    if n_vocab - 1 > np.iinfo(dtype).max:
+        raise ValueError(
+            f"dtype is {dtype!r}, but the vocabulary has ids up to {n_vocab - 1:,}; "
+            f"choose {default!r}"
+        )
+    return dtype
 
 
 def _eot(tok: Tokenizer, text: str | None) -> Mark:

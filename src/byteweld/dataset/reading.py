@@ -10,15 +10,22 @@ import functools
 import operator
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, SupportsIndex, get_args, overload
 
 from byteweld._cached import cached_property
-from byteweld.dataset._manifest import Manifest, ShardEntry, dataset_folder, load_manifest
-from byteweld.dataset._open import OpenShard
+from byteweld.dataset._manifest import (
+    MANIFEST,
+    Manifest,
+    ShardEntry,
+    dataset_folder,
+    load_manifest,
+)
 from byteweld.dataset._shard import Split
+from byteweld.dataset.formats import FORMATS
+from byteweld.dataset.formats._documents import Documents, joined
 from byteweld.errors import FormatError, UnsupportedError, nearest
 from byteweld.tokenizer import Tokenizer
 
@@ -26,7 +33,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_BATCH_DOCUMENTS: Final = 1 << 20
 _MAX_OPEN_SHARDS: Final = 128  # each has up to two file descriptors, and 1024 is a common limit
 
 
@@ -119,14 +125,15 @@ class Dataset:
         self._manifest = manifest
         self._split = split
         self._tokenizer = tokenizer
-        self._shards = [shard for shard in manifest.shards if shard.split == split]
+        self._shards = shards = manifest.shards_of(split)
         # The number of the document to which the first piece of each shard belongs. Documents that
         # continue in the next shard have a piece in both.
-        pieces = (shard.documents - shard.continues for shard in self._shards)
-        *self._first_documents, self._len = accumulate(pieces, initial=0)
-        tokens = (shard.tokens for shard in self._shards)
-        *self._first_tokens, self._num_tokens = accumulate(tokens, initial=0)
-        self._open = _opener(path, manifest, self._shards)
+        *self._first_documents, self._len = accumulate((s.ended for s in shards), initial=0)
+        *self._first_tokens, self._num_tokens = accumulate((s.tokens for s in shards), initial=0)
+        # lru_cache has no lock that a fork could leave taken.
+        self._open = functools.lru_cache(_MAX_OPEN_SHARDS)(
+            lambda number: open_shard(path, shards[number], manifest)
+        )
 
     def __len__(self) -> int:
         return self._len
@@ -187,25 +194,18 @@ class Dataset:
             ...     max(int(lengths.max()) for lengths in data.length_batches())
             3
         """
-        import numpy as np
-
         before = 0  # ids of a document that continues
         for number, entry in enumerate(self._shards):
-            ends = self._open(number).ends
-            last = 0
-            for start in range(0, len(ends), _BATCH_DOCUMENTS):
-                some = np.asarray(ends[start : start + _BATCH_DOCUMENTS]).astype(np.int64)
-                lengths = np.diff(some, prepend=last)
+            for start, lengths in self._open(number).length_batches():
                 if (lengths < 0).any():
                     raise FormatError(
                         f"document {start + int((lengths < 0).argmax())} of the shard ends before "
                         "it starts; run `byteweld verify` to find what is damaged",
                         path=self._path / entry.files[-1].name,
                     )
-                last = int(some[-1])
                 lengths[0] += before
                 before = 0
-                if entry.continues and start + len(some) == len(ends):
+                if entry.continues and start + len(lengths) == entry.documents:
                     before = int(lengths[-1])
                     lengths = lengths[:-1]
                 yield lengths
@@ -246,19 +246,20 @@ class Dataset:
             ...     byteweld.open_dataset(folder).head(1, 2).tolist()
             [263, 264]
         """
-        import numpy as np
-
-        # The last shard that starts at or before it; earlier ones may have pieces of it, too.
-        last = bisect_right(self._first_documents, number) - 1
-        shard = last
-        while shard > 0 and self._is_piece_before(shard, number):
-            shard -= 1
-        pieces = [self._piece(shard, number)[:limit]]
-        while shard < last and len(pieces[-1]) < limit:
+        first = last = bisect_right(self._first_documents, number) - 1
+        while (
+            first > 0
+            and self._first_documents[first] == number
+            and self._shards[first - 1].continues
+        ):
+            first -= 1
+        pieces: list[NDArray[Any]] = []  # one from each shard that has some of it
+        for shard in range(first, last + 1):
+            pieces.append(self._open(shard)[number - self._first_documents[shard]][:limit])
             limit -= len(pieces[-1])
-            shard += 1
-            pieces.append(self._piece(shard, number)[:limit])
-        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+            if limit <= 0:
+                break
+        return joined(pieces, self._manifest.dtype)
 
     def shard_of(self, number: int) -> ShardEntry:
         """Return the shard in which a document ends: its files, documents and tokens.
@@ -273,13 +274,6 @@ class Dataset:
             'train.bin'
         """
         return self._shards[bisect_right(self._first_documents, number) - 1]
-
-    def _is_piece_before(self, shard: int, number: int) -> bool:
-        """Whether the first piece of a shard continues a document of the shard before it."""
-        return self._first_documents[shard] == number and self._shards[shard - 1].continues
-
-    def _piece(self, shard: int, number: int) -> NDArray[Any]:
-        return self._open(shard)[number - self._first_documents[shard]]
 
     def text(self, index: SupportsIndex) -> str:
         """Return a document as text, special tokens included; needs the tokenizer.
@@ -314,8 +308,6 @@ class Dataset:
             ...     byteweld.open_dataset(folder).tokens(1, 4).tolist()
             [265, 263, 264]
         """
-        import numpy as np
-
         start, stop = operator.index(start), operator.index(stop)
         if not 0 <= start <= stop <= self._num_tokens:
             raise IndexError(f"ids {start} to {stop} of {self._num_tokens}")
@@ -327,9 +319,7 @@ class Dataset:
             if start < end:
                 parts.append(self._open(shard).ids(start - first, end - first))
             start, shard = end, shard + 1
-        if len(parts) == 1:
-            return parts[0]
-        return np.concatenate(parts) if parts else np.empty(0, self.dtype)
+        return joined(parts, self._manifest.dtype)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _reopen, (self._path, self._split, self._tokenizer)
@@ -342,15 +332,21 @@ class Dataset:
         )
 
 
-def _opener(
-    folder: Path, manifest: Manifest, shards: Sequence[ShardEntry]
-) -> Callable[[int], OpenShard]:
-    # lru_cache has no lock that a fork could leave taken.
-    @functools.lru_cache(_MAX_OPEN_SHARDS)
-    def opened(number: int) -> OpenShard:
-        return OpenShard(folder, shards[number], manifest)
-
-    return opened
+def open_shard(folder: Path, entry: ShardEntry, manifest: Manifest) -> Documents:
+    """Open a shard of any format."""
+    format = FORMATS.get(manifest.format)
+    if format is None:
+        raise UnsupportedError(
+            f"{folder} has the format {manifest.format!r:.100}, which this version of byteweld "
+            f"cannot read; it knows {', '.join(FORMATS)}"
+        )
+    if manifest.dtype not in format.dtypes:
+        raise FormatError(
+            f"the dtype is {manifest.dtype!r}; format {format.name!r} has "
+            f"{', '.join(format.dtypes)}",
+            path=folder / MANIFEST,
+        )
+    return format.open(folder, entry, manifest)
 
 
 def _reopen(path: Path, split: Split, tokenizer: Tokenizer | None) -> Dataset:

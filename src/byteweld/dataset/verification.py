@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -12,15 +12,17 @@ from typing import Any, Final, Literal
 from byteweld._atomic import PREFIX
 from byteweld._files import open_regular
 from byteweld.corpus import Corpus, Reading, Source, open_corpus
-from byteweld.dataset import _id_checks, _text_checks
+from byteweld.dataset._findings import Findings, Problem
+from byteweld.dataset._id_checks import IdCheck
 from byteweld.dataset._manifest import (
     MANIFEST,
     FileEntry,
     Manifest,
+    ShardEntry,
     dataset_folder,
     load_manifest,
 )
-from byteweld.dataset._problems import Problem, Problems
+from byteweld.dataset._text_checks import TextCheck
 from byteweld.dataset.formats import FORMATS
 from byteweld.dataset.reading import check_tokenizer
 from byteweld.errors import FormatError, UnsupportedError
@@ -138,37 +140,37 @@ def verify(
         >>> found.is_good, found.documents, found.tokens, found.encoded
         (True, 2, 5, 2)
     """
-    _check_sample(sample)
+    if sample != "all" and (type(sample) is not int or sample < 0):
+        raise ValueError(f"sample is {sample!r}; it must be a number of documents, or 'all'")
     folder = dataset_folder(path)
-    problems = Problems()
+    found = Findings()
     try:
         manifest = load_manifest(folder)
     except FormatError as error:
-        problems.add(error.message, file=MANIFEST)
-        return _result(folder, problems)
-    corpus = None if source is None else _open(source, ext, folder, manifest)
-    if tokenizer is not None:
-        try:
-            check_tokenizer(tokenizer, manifest, folder)
-        except UnsupportedError as error:
-            problems.add(str(error))
-            tokenizer = None
-    file_bytes = sum(file.size for file in _files(manifest))
-    total = file_bytes + _text_checks.work_bytes(manifest, corpus, tokenizer, sample)
+        found.add(error.message, file=MANIFEST)
+    else:
+        corpus = None if source is None else _open(source, ext, folder, manifest)
+        if tokenizer is not None:
+            try:
+                check_tokenizer(tokenizer, manifest, folder)
+            except UnsupportedError as error:
+                found.add(str(error))
+                tokenizer = None
+        text = TextCheck(folder, manifest, corpus, tokenizer, sample, found)
+        file_bytes = sum(file.size for file in manifest.all_files)
+        total = file_bytes + text.total_bytes
 
-    def report(done: int) -> None:
-        if progress is not None:
-            progress(min(done, total), total)
+        def report(done: int) -> None:
+            if progress is not None:
+                progress(min(done, total), total)
 
-    _check_manifest(manifest, problems)
-    _check_names(folder, manifest, problems)
-    checked = _check_files(folder, manifest, problems, report)
-    text = _text_checks.Found()
-    if manifest.is_complete and checked.is_readable:
-        text = _text_checks.TextCheck(
-            folder, manifest, tokenizer, sample, problems, lambda done: report(file_bytes + done)
-        ).run(corpus)
-    return _result(folder, problems, checked, text)
+        _check_manifest(manifest, found)
+        _check_names(folder, manifest, found)
+        is_readable = _check_files(folder, manifest, found, report)
+        if manifest.is_complete and is_readable:
+            text.run(lambda done: report(file_bytes + done))
+    lists = {"problems": tuple(found.problems), "notes": tuple(found.notes)}
+    return Verification(path=folder, **(vars(found) | lists))
 
 
 def _open(
@@ -185,109 +187,63 @@ def _open(
     return open_corpus(source, reading, ext=ext, without=folder)
 
 
-def _check_sample(sample: Sample) -> None:
-    if sample == "all":
-        return
-    if isinstance(sample, bool) or not isinstance(sample, int) or sample < 0:
-        raise ValueError(f"sample is {sample!r}; it must be a number of documents, or 'all'")
-
-
-@dataclass
-class _Checked:
-    """Amounts, and whether every shard can be read."""
-
-    files: int = 0
-    bytes: int = 0
-    documents: int = 0
-    tokens: int = 0
-    is_readable: bool = True
-
-
-def _result(
-    folder: Path,
-    problems: Problems,
-    checked: _Checked | None = None,
-    text: _text_checks.Found | None = None,
-) -> Verification:
-    amounts = vars(checked or _Checked())
-    del amounts["is_readable"]
-    found = text or _text_checks.Found()
-    return Verification(
-        path=folder,
-        problems=tuple(problems.listed),
-        num_problems=problems.count,
-        notes=tuple(problems.notes),
-        **amounts,
-        encoded=found.encoded,
-        compared=found.compared,
-        sources=found.sources,
-    )
-
-
 # ---------------------------------------------------------------------- the manifest
 
 
-def _check_manifest(manifest: Manifest, problems: Problems) -> None:
+def _check_manifest(manifest: Manifest, found: Findings) -> None:
     """Check that the numbers of a manifest agree with each other."""
     if not manifest.is_complete:
-        problems.add(
+        found.add(
             "the dataset is not complete; run the same `byteweld tokenize` again to finish it"
         )
         return
 
-    def compare(what: str, stated: int, found: int, of: str) -> None:
-        if stated != found:
-            problems.add(f"{what} is {stated}, but {of} have {found}", file=MANIFEST)
+    def compare(what: str, stated: int, numbers: Iterable[int], of: str) -> None:
+        if stated != (total := sum(numbers)):
+            found.add(f"{what} is {stated}, but {of} have {total}", file=MANIFEST)
 
     for name, totals in manifest.splits.items():
-        shards = [shard for shard in manifest.shards if shard.split == name]
-        documents = sum(shard.documents - shard.continues for shard in shards)
+        shards = manifest.shards_of(name)
+        documents = [shard.ended for shard in shards]
         compare(f"splits.{name}.documents", totals["documents"], documents, "its shards")
-        tokens = sum(shard.tokens for shard in shards)
+        tokens = [shard.tokens for shard in shards]
         compare(f"splits.{name}.tokens", totals["tokens"], tokens, "its shards")
     for name in sorted({shard.split for shard in manifest.shards} - manifest.splits.keys()):
-        problems.add(f"splits has no {name!r}, but there are shards of it", file=MANIFEST)
+        found.add(f"splits has no {name!r}, but there are shards of it", file=MANIFEST)
     splits = manifest.splits.values()
-    tokens = sum(split["tokens"] for split in splits)
-    compare("tokens", manifest.tokens, tokens, "the splits")
+    compare("tokens", manifest.tokens, (split["tokens"] for split in splits), "the splits")
     if manifest.options.get("pack") is None:
-        documents = sum(split["documents"] for split in splits)
+        documents = [split["documents"] for split in splits]
         compare("documents", manifest.documents, documents, "the splits")
-    documents = sum(source.documents for source in manifest.sources)
-    if documents > manifest.documents:  # fewer, if there were documents in memory as well
+    documents = [source.documents for source in manifest.sources]
+    if sum(documents) > manifest.documents:  # fewer, if there were documents in memory as well
         compare("documents", manifest.documents, documents, "the sources")
-    if manifest.skipped_documents < len(manifest.skipped):
-        stated, listed = manifest.skipped_documents, len(manifest.skipped)
-        problems.add(f"skipped_documents is {stated}, but {listed} are listed", file=MANIFEST)
+    stated, listed = manifest.skipped_documents, len(manifest.skipped)
+    if stated < listed:
+        found.add(f"skipped_documents is {stated}, but {listed} are listed", file=MANIFEST)
 
 
 # ---------------------------------------------------------------------- files
 
 
-def _check_names(folder: Path, manifest: Manifest, problems: Problems) -> None:
+def _check_names(folder: Path, manifest: Manifest, found: Findings) -> None:
     """Find files that the manifest does not list; a loader that globs would read some of them."""
     if not manifest.is_complete:
         return  # the run keeps files of its own until it is complete
-    listed = {file.name for file in _files(manifest)}
+    listed = {file.name for file in manifest.all_files}
     suffixes = {Path(name).suffix for name in listed}
     others = []
     for name in _names(folder):
         if name in listed or name == MANIFEST or Path(name).name.startswith(PREFIX):
             continue
         if Path(name).suffix in suffixes:
-            problems.add("the manifest does not list this file; remove it", file=name)
+            found.add("the manifest does not list this file; remove it", file=name)
         else:
             others.append(name)
     if others:
         shown = ", ".join(map(repr, others[:_SHOWN_FILES]))
         more = ", …" if len(others) > _SHOWN_FILES else ""
-        problems.notes.append(f"not part of the dataset and not checked: {shown}{more}")
-
-
-def _files(manifest: Manifest) -> Iterator[FileEntry]:
-    for shard in manifest.shards:
-        yield from shard.files
-    yield from manifest.files
+        found.note(f"not part of the dataset and not checked: {shown}{more}")
 
 
 def _names(folder: Path) -> Iterator[str]:
@@ -299,15 +255,17 @@ def _names(folder: Path) -> Iterator[str]:
 
 
 def _check_files(
-    folder: Path, manifest: Manifest, problems: Problems, progress: Callable[[int], object]
-) -> _Checked:
-    """Check every file, and the ids of each shard while its files are in the system's cache."""
-    checked = _Checked()
+    folder: Path, manifest: Manifest, found: Findings, progress: Callable[[int], object]
+) -> bool:
+    """Check every file, and the ids of each shard while its files are in the system's cache.
+
+    Returns whether all shards can be read.
+    """
     # pyarrow ends the process on some damaged files, so those are not opened.
     is_ours = manifest.format in FORMATS and not FORMATS[manifest.format].requires
-    ids = _id_checks.IdCheck(folder, manifest, problems)
+    ids = IdCheck(folder, manifest, found)
 
-    def check(file: FileEntry, shard: str | None = None) -> bool:
+    def check(file: FileEntry, shard: ShardEntry | None = None) -> bool:
         """Check a file; returns whether its ids can be looked at."""
         digest = hashlib.sha256()
         size = 0
@@ -315,34 +273,31 @@ def _check_files(
             for block in _blocks(folder / file.name):
                 digest.update(block)
                 size += len(block)
-                progress(checked.bytes + size)
+                progress(found.bytes + size)
         except (OSError, FormatError) as error:
-            problems.add(_reason(error), file=file.name, shard=shard)
+            found.add(_reason(error), shard, file=file.name)
             return False
-        checked.files += 1
-        checked.bytes += size
-        found = digest.hexdigest()
+        found.files += 1
+        found.bytes += size
         if size != file.size:
-            problems.add(f"has {size} bytes; expected {file.size}", file=file.name, shard=shard)
-        elif found != file.sha256:
-            problems.add(
-                f"its SHA-256 is {found}; expected {file.sha256}", file=file.name, shard=shard
-            )
+            found.add(f"has {size} bytes; expected {file.size}", shard, file=file.name)
+        elif (sha256 := digest.hexdigest()) != file.sha256:
+            found.add(f"its SHA-256 is {sha256}; expected {file.sha256}", shard, file=file.name)
         else:
             return True
         return is_ours
 
+    are_readable = True
     for shard in manifest.shards:
-        name = f"{shard.split} {shard.number}"
-        are_there = [check(file, name) for file in shard.files]
-        is_readable = all(are_there) and ids.check(shard)
-        checked.is_readable &= is_readable
-        if is_readable:
-            checked.documents += shard.documents - shard.continues
-            checked.tokens += shard.tokens
+        are_there = [check(file, shard) for file in shard.files]
+        if all(are_there) and ids.check(shard):
+            found.documents += shard.ended
+            found.tokens += shard.tokens
+        else:
+            are_readable = False
     for file in manifest.files:
         check(file)
-    return checked
+    return are_readable
 
 
 def _blocks(path: Path) -> Iterator[bytes]:

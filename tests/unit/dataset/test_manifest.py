@@ -174,7 +174,11 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("shards.0.documents", 0, "shards[0]: it has no document that could continue"),
     ("shards.0.files", [], "shards[0]: expected at least one file"),
     ("shards.0.files.0.size", -5, "shards[0].files[0].size: expected a whole number"),
-    ("shards.0.files.0.sha256", "00", "the file 'train_0.bin' has sha256 '00'; expected 64"),
+    (
+        "shards.0.files.0.sha256",
+        "00",
+        "the file 'train_0.bin': sha256: expected 64 hexadecimal digits, found '00'",
+    ),
     ("shards.0.files.0.name", "validation_0.bin", "the file 'validation_0.bin' is listed twice"),
     ("files.0.name", "train_1.bin", "the file 'train_1.bin' is listed twice"),
     *(

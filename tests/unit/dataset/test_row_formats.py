@@ -1,194 +1,45 @@
-"""Formats with rows, read back by readers written from the layouts alone."""
+"""Formats with rows: what describes their files, what is too large, and damaged files."""
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
-import itertools
 import json
-import os
 import struct
+from typing import Any
 
 import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from byteweld.dataset._shard import Shard, ShardName
 from byteweld.dataset.formats import FORMATS, parquet
 from byteweld.errors import FormatError, UnsupportedError
-from tests.helpers.datasets import write_dataset
+from tests.helpers.format_readers import (
+    files_under,
+    lengths_of,
+    put,
+    read_back,
+    read_shard,
+)
 from tests.helpers.framework_writers import DOCUMENTS as FROZEN_DOCUMENTS
 from tests.helpers.framework_writers import FROZEN
-from tests.helpers.shards import make_shard, write_shard
-from tests.helpers.strategies import examples
+from tests.helpers.shards import make_shard, write_dataset, write_shard
 
 ROWS = ["parquet", "arrow", "hf", "mds", "litdata"]
 CHUNKS = ["mds", "litdata"]
-EVERY_DTYPE = [(name, dtype) for name in ROWS for dtype in FORMATS[name].dtypes]
 DOCUMENTS = [[5, 6, 7], [], [1], [], [250, 9, 9, 9], []]
 # Lengths around those where the header of an MDS sample grows.
 LONG = [[3] * length for length in (255, 256, 257, 65_535, 65_536, 0, 1)]
-KINDS = {"uint16": "H", "uint32": "I", "int32": "i", "int64": "q"}
-
-
-# ---------------------------------------------------------------------- readers
-
-
-def read_parquet(path, dtype):
-    table = pyarrow.parquet.read_table(path)
-    assert (
-        table.schema.to_string()
-        == f"input_ids: list<element: {dtype}>\n  child 0, element: {dtype}"
-    )
-    return table.column(0).to_pylist()
-
-
-def read_arrow(path, dtype):
-    return read_table(pyarrow.ipc.open_file(path.read_bytes()), dtype)
-
-
-def read_hf(path, dtype):
-    return read_table(pyarrow.ipc.open_stream(path.read_bytes()), dtype)
-
-
-def read_table(reader, dtype):
-    assert reader.schema.to_string() == f"input_ids: list<item: {dtype}>\n  child 0, item: {dtype}"
-    return reader.read_all().column(0).to_pylist()
-
-
-def read_items(path):
-    """The items of a file that starts with their number and offsets, and what is between."""
-    data = path.read_bytes()
-    (count,) = struct.unpack_from("<I", data)
-    offsets = struct.unpack_from(f"<{count + 1}I", data, 4)
-    assert offsets[-1] == len(data)
-    between = data[4 * (count + 2) : offsets[0]]
-    return [data[a:b] for a, b in itertools.pairwise(offsets)], between
-
-
-def read_mds(path, dtype):
-    samples, config = read_items(path)
-    assert json.loads(config) == mds_config(dtype)
-    documents = []
-    for sample in samples:
-        size, code = struct.unpack_from("<IB", sample)
-        assert size == len(sample) - 4
-        kind = {4: "B", 5: "H", 6: "I"}[code]
-        (length,) = struct.unpack_from(f"<{kind}", sample, 5)
-        smaller = {"B": 0, "H": 256, "I": 65_536}[kind]
-        assert length >= smaller
-        start = 5 + struct.calcsize(kind)
-        documents.append(list(struct.unpack(f"<{length}{KINDS[dtype]}", sample[start:])))
-    return documents
-
-
-def mds_config(dtype):
-    return {
-        "version": 2,
-        "format": "mds",
-        "compression": None,
-        "hashes": ["sha256"],
-        "size_limit": None,
-        "column_names": ["tokens"],
-        "column_encodings": [f"ndarray:{dtype}"],
-        "column_sizes": [None],
-    }
-
-
-def read_litdata(path, dtype):
-    items, between = read_items(path)
-    assert between == b""
-    kind = KINDS[dtype]
-    return [[id for (id,) in struct.iter_unpack(f"<{kind}", item)] for item in items]
-
-
-READERS = {
-    "parquet": read_parquet,
-    "arrow": read_arrow,
-    "hf": read_hf,
-    "mds": read_mds,
-    "litdata": read_litdata,
-}
-
-
-def check(name, folder, documents, dtype=None, **options):
-    """Write a shard, and read it by the layout and by the format's own `open`."""
-    entry, manifest = write_shard(FORMATS[name], folder, documents, dtype=dtype, **options)
-    (file,) = entry.files
-    assert READERS[name](folder / file.name, manifest.dtype) == [list(d) for d in documents]
-    opened = FORMATS[name].open(folder, entry, manifest)
-    assert opened.lengths.dtype == np.int64
-    assert opened.lengths.tolist() == [len(document) for document in documents]
-    for number, document in enumerate(documents):
-        assert opened[number].dtype == manifest.dtype
-        assert opened[number].tolist() == list(document)
-    return entry, manifest
-
-
-# ---------------------------------------------------------------------- every layout
-
-
-@pytest.mark.parametrize(("name", "dtype"), EVERY_DTYPE)
-def test_documents_come_back_in_every_dtype(tmp_path, name, dtype):
-    top = np.iinfo(dtype).max
-    check(name, tmp_path, [[0, top, 1], *DOCUMENTS, [top]], dtype)
-
-
-@pytest.mark.parametrize("name", ROWS)
-@pytest.mark.parametrize("documents", [[], [[]], [[], [], []], [[7]]], ids=repr)
-def test_few_or_no_documents(tmp_path, name, documents):
-    check(name, tmp_path, documents)
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_documents_longer_than_a_batch(tmp_path, name):
     long = np.arange(3 << 20) % 1000
-    check(name, tmp_path, [[1], long[: 1 << 20].tolist(), *LONG, long.tolist(), [], [2]])
-
-
-@pytest.mark.parametrize("name", ROWS)
-def test_many_tiny_documents(tmp_path, name):
-    documents = [[number % 200] * (number % 3) for number in range(150_000)]
+    documents = [[1], long[: 1 << 20].tolist(), *LONG, long.tolist(), [], [2]]
     entry, manifest = write_shard(FORMATS[name], tmp_path, documents)
-    assert READERS[name](tmp_path / entry.files[0].name, manifest.dtype) == documents
-    opened = FORMATS[name].open(tmp_path, entry, manifest)
-    assert opened.lengths.tolist() == [len(document) for document in documents]
-    for number in (0, 1, 65_535, 65_536, 131_072, 149_999):
-        assert opened[number].tolist() == documents[number]
-
-
-@pytest.mark.parametrize("name", ROWS)
-def test_packed_rows(tmp_path, name):
-    rows = np.arange(64 * 100).reshape(100, 64) % 251
-    entry, manifest = check(name, tmp_path, rows.tolist(), pack=64)
-    assert FORMATS[name].open(tmp_path, entry, manifest).lengths.tolist() == [64] * 100
-
-
-@pytest.mark.parametrize("name", ROWS)
-def test_any_documents(tmp_path_factory, name):
-    some = st.lists(st.lists(st.integers(0, 65_535), max_size=300), max_size=40)
-
-    @examples(30)
-    @given(some, st.sampled_from(FORMATS[name].dtypes))
-    def come_back(documents, dtype):
-        check(name, tmp_path_factory.mktemp(name), documents, dtype)
-
-    come_back()
-
-
-@pytest.mark.parametrize("name", ROWS)
-def test_the_same_documents_give_the_same_bytes(tmp_path, name):
-    splits = {"train": [DOCUMENTS, LONG], "validation": [DOCUMENTS]}
-    for folder in ("a", "b"):
-        write_dataset(FORMATS[name], tmp_path / folder, splits)
-    first, second = (
-        {str(p.relative_to(top)): p.read_bytes() for p in top.rglob("*") if p.is_file()}
-        for top in (tmp_path / "a", tmp_path / "b")
-    )
-    assert first == second
+    assert read_shard(name, tmp_path, entry, manifest.dtype) == documents
+    assert read_back(name, tmp_path, entry, manifest) == documents
 
 
 # ---------------------------------------------------------------------- names and descriptions
@@ -196,15 +47,7 @@ def test_the_same_documents_give_the_same_bytes(tmp_path, name):
 
 def written(name, folder, splits):
     write_dataset(FORMATS[name], folder, splits)
-    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
-
-
-@pytest.mark.parametrize("name", ["parquet", "arrow"])
-def test_names_of_tables(tmp_path, name):
-    assert written(name, tmp_path / "1", {"train": [DOCUMENTS]}) == [f"train-00000.{name}"]
-    two = {"train": [DOCUMENTS, LONG], "validation": [DOCUMENTS]}
-    files = [f"train-00000.{name}", f"train-00001.{name}", f"validation-00000.{name}"]
-    assert written(name, tmp_path / "2", two) == files
+    return list(files_under(folder))
 
 
 def test_names_of_a_hugging_face_dataset(tmp_path):
@@ -227,65 +70,42 @@ def test_names_of_a_hugging_face_dataset(tmp_path):
     assert states[0]["_fingerprint"] != states[1]["_fingerprint"]
 
 
-def test_names_and_index_of_mds(tmp_path):
-    two = {"train": [DOCUMENTS, LONG], "validation": [DOCUMENTS]}
-    assert written("mds", tmp_path, two) == [
+TWO: Any = {"train": [DOCUMENTS, LONG], "validation": [DOCUMENTS]}
+
+
+def test_the_index_of_mds_lists_the_shards_of_each_split(tmp_path):
+    assert written("mds", tmp_path, TWO) == [
         *("train/index.json", "train/shard.00000.mds", "train/shard.00001.mds"),
         *("val/index.json", "val/shard.00000.mds"),
     ]
-    index = json.loads((tmp_path / "train/index.json").read_text())
-    data = [(tmp_path / f"train/shard.0000{n}.mds").read_bytes() for n in range(2)]
-    assert index == {
-        "version": 2,
-        "shards": [
-            mds_config("int32")
-            | {
-                "samples": samples,
-                "zip_data": None,
-                "raw_data": {
-                    "basename": f"shard.0000{number}.mds",
-                    "bytes": len(data[number]),
-                    "hashes": {"sha256": hashlib.sha256(data[number]).hexdigest()},
-                },
-            }
-            for number, samples in enumerate([len(DOCUMENTS), len(LONG)])
-        ],
-    }
+    shards = json.loads((tmp_path / "train/index.json").read_text())["shards"]
+    for number, (shard, documents) in enumerate(zip(shards, TWO["train"], strict=True)):
+        data = (tmp_path / f"train/shard.0000{number}.mds").read_bytes()
+        assert shard["samples"] == len(documents)
+        assert shard["raw_data"] == {
+            "basename": f"shard.0000{number}.mds",
+            "bytes": len(data),
+            "hashes": {"sha256": hashlib.sha256(data).hexdigest()},
+        }
 
 
-@pytest.mark.parametrize(
-    ("dtype", "code"),
-    [
-        ("int32", "no_header_tensor:16"),
-        ("uint16", "no_header_tensor:20"),
-        ("int64", "no_header_tensor:18"),
-        ("uint32", "no_header_numpy:6"),
-    ],
-)
-def test_names_and_index_of_litdata(tmp_path, dtype, code):
-    two = {"train": [DOCUMENTS, LONG], "validation": [DOCUMENTS]}
-    write_dataset(FORMATS["litdata"], tmp_path, two, dtype=dtype)
+LITDATA_CODES = {
+    "int32": "no_header_tensor:16",
+    "uint16": "no_header_tensor:20",
+    "int64": "no_header_tensor:18",
+    "uint32": "no_header_numpy:6",
+}
+
+
+@pytest.mark.parametrize("dtype", LITDATA_CODES)
+def test_the_index_of_litdata_lists_the_chunks_of_each_split(tmp_path, dtype):
+    write_dataset(FORMATS["litdata"], tmp_path, TWO, dtype=dtype)
     assert sorted(p.name for p in (tmp_path / "val").iterdir()) == ["chunk-0-0.bin", "index.json"]
     index = json.loads((tmp_path / "train/index.json").read_text())
-    assert index["chunks"] == [
-        {
-            "filename": f"chunk-0-{number}.bin",
-            "chunk_bytes": (tmp_path / f"train/chunk-0-{number}.bin").stat().st_size,
-            "chunk_size": len(documents),
-            "dim": sum(map(len, documents)),
-        }
-        for number, documents in enumerate([DOCUMENTS, LONG])
-    ]
-    assert index["config"]["data_format"] == [code]
-    assert index["config"]["item_loader"] == "TokensLoader"
-
-
-def test_dtypes_follow_the_vocabulary():
-    for name in ("parquet", "arrow", "hf"):
-        assert FORMATS[name].dtype(256) == FORMATS[name].dtype(1 << 32) == "uint32"
-    for name in CHUNKS:
-        assert FORMATS[name].dtype(256) == FORMATS[name].dtype(1 << 31) == "int32"
-        assert FORMATS[name].dtype((1 << 31) + 1) == "uint32"
+    assert [
+        (chunk["filename"], chunk["chunk_size"], chunk["dim"]) for chunk in index["chunks"]
+    ] == [("chunk-0-0.bin", 6, 8), ("chunk-0-1.bin", 7, 131_840)]
+    assert index["config"]["data_format"] == [LITDATA_CODES[dtype]]
 
 
 # ---------------------------------------------------------------------- the frameworks' own files
@@ -344,7 +164,7 @@ def test_row_groups_hold_several_batches_and_are_compressed(tmp_path, monkeypatc
     assert metadata.row_group(0).column(0).compression == "ZSTD"
     assert metadata.metadata is None  # nothing of this machine or moment
     opened = FORMATS["parquet"].open(tmp_path, entry, manifest)
-    assert opened.lengths.tolist() == [100] * 20_000 + [1] * 150_000
+    assert lengths_of(opened) == [100] * 20_000 + [1] * 150_000
     for number in (169_999, 0, 19_999, 20_000):  # back and forth
         assert opened[number].tolist() == documents[number]
 
@@ -372,7 +192,7 @@ def sparse_shard(folder, lengths, dtype):
 @pytest.mark.parametrize("name", ["parquet", "arrow", "hf"])
 def test_a_document_longer_than_an_arrow_list_is_refused(tmp_path, name):
     shard = sparse_shard(tmp_path / "shard", [1 << 31], "uint16")
-    with pytest.raises(UnsupportedError, match=r"shard 3 of train has 2147483648 .*--pack N"):
+    with pytest.raises(UnsupportedError, match=r"shard 3 of train has 2147483648 .*pack=N"):
         FORMATS[name].write(shard, tmp_path)
 
 
@@ -380,101 +200,17 @@ def test_a_document_longer_than_an_arrow_list_is_refused(tmp_path, name):
 @pytest.mark.parametrize("lengths", [[1 << 30], [1 << 29, (1 << 29) - 1]], ids=repr)
 def test_a_shard_of_more_than_4_gib_is_refused(tmp_path, name, lengths):
     shard = sparse_shard(tmp_path / "shard", lengths, "int32")
-    with pytest.raises(UnsupportedError, match=r"shard 3 of train .*--shard-tokens.*--pack N"):
+    with pytest.raises(UnsupportedError, match=r"shard 3 of train .*shard_tokens=.*pack=N"):
         FORMATS[name].write(shard, tmp_path)
 
 
 # ---------------------------------------------------------------------- hostile files
 
 
-def put(folder, entry, data):
-    """Replace the file of a shard, in the folder and in its entry."""
-    (file,) = entry.files
-    (folder / file.name).write_bytes(data)
-    return dataclasses.replace(entry, files=(dataclasses.replace(file, size=len(data)),))
-
-
-def use(name, folder, entry, manifest):
-    """Read everything; only FormatError may come of it."""
-    opened = FORMATS[name].open(folder, entry, manifest)
-    assert len(opened.lengths) == entry.documents
-    return [opened[number].tolist() for number in range(entry.documents)]
-
-
-@pytest.fixture(params=ROWS)
-def name(request):
-    return request.param
-
-
 @pytest.fixture
 def made(tmp_path, name):
     entry, manifest = write_shard(FORMATS[name], tmp_path, [*DOCUMENTS, [3] * 300])
     return tmp_path, entry, manifest, (tmp_path / entry.files[0].name).read_bytes()
-
-
-def test_a_file_of_another_size_is_refused(name, made):
-    folder, entry, manifest, data = made
-    (folder / entry.files[0].name).write_bytes(data + b"\0")
-    with pytest.raises(FormatError, match=rf"has {len(data) + 1} bytes; expected {len(data)}"):
-        use(name, folder, entry, manifest)
-
-
-def test_a_file_cut_anywhere_is_refused(name, made):
-    folder, entry, manifest, data = made
-    for size in [*range(0, len(data), 7), len(data) - 1]:
-        cut = put(folder, entry, data[:size])
-        with pytest.raises(FormatError):
-            use(name, folder, cut, manifest)
-
-
-def test_damage_is_a_format_error_or_other_ids(name, made):
-    folder, entry, manifest, data = made
-    generator = np.random.default_rng(1)
-    outcomes = set()
-    for _ in range(200):
-        changed = bytearray(data)
-        for place in generator.integers(0, len(data), generator.integers(1, 4)):
-            changed[place] = generator.choice([0, 1, 0x7F, 0x80, 0xFF, changed[place] ^ 4])
-        try:
-            use(name, folder, put(folder, entry, bytes(changed)), manifest)
-            outcomes.add("read")
-        except FormatError as error:
-            assert str(folder) in str(error)
-            outcomes.add("refused")
-    assert outcomes == {"read", "refused"}
-
-
-def test_a_manifest_with_other_numbers_is_refused(name, made):
-    folder, entry, manifest, _ = made
-    with pytest.raises(FormatError, match=f"expected .*{entry.documents + 1}"):
-        use(name, folder, dataclasses.replace(entry, documents=entry.documents + 1), manifest)
-    other = "uint16" if manifest.dtype != "uint16" else "int64"
-    if name != "litdata":  # which has no dtype in its chunks
-        with pytest.raises(FormatError, match=other):
-            use(name, folder, entry, dataclasses.replace(manifest, dtype=other))
-    two = dataclasses.replace(entry, files=entry.files * 2)
-    with pytest.raises(FormatError, match="lists 2 files"):
-        use(name, folder, two, manifest)
-
-
-@pytest.mark.timeout(20)
-def test_only_regular_files_are_read(name, made):
-    folder, entry, manifest, _ = made
-    path = folder / entry.files[0].name
-    path.unlink()
-    with pytest.raises(FileNotFoundError):
-        use(name, folder, entry, manifest)
-    os.mkfifo(path)
-    with pytest.raises(FormatError, match="expected a regular file, found a named pipe"):
-        use(name, folder, entry, manifest)
-
-
-def test_a_number_outside_the_shard_is_an_index_error(name, made):
-    folder, entry, manifest, _ = made
-    opened = FORMATS[name].open(folder, entry, manifest)
-    for number in (-1, entry.documents):
-        with pytest.raises(IndexError, match=f"document {number} is not in a shard of 7"):
-            opened[number]
 
 
 @pytest.mark.parametrize("name", CHUNKS)
@@ -485,7 +221,7 @@ def test_offsets_out_of_order_are_named(name, made):
     changed_entry = put(folder, entry, bytes(changed))
     opened = FORMATS[name].open(folder, changed_entry, manifest)
     with pytest.raises(FormatError, match=r"document 2 ends at byte .* before it starts"):
-        _ = opened.lengths
+        lengths_of(opened)
     with pytest.raises(FormatError, match=f"document 1 is at bytes .* to {len(data) + 100}"):
         opened[1]
 
@@ -522,12 +258,12 @@ def test_lists_that_are_not_documents_are_refused(name, made):
         (pyarrow.array([[1], [None], *[[2]] * 5], kind), "missing"),
         (pyarrow.array([[1]] * 7, pyarrow.large_list(pyarrow.uint32())), "large_list"),
         (pyarrow.array([[1]] * 7, pyarrow.list_(pyarrow.float32())), "expected 'input_ids: list"),
-        (pyarrow.array([[1]] * 7, kind), "the file has 7 documents and 7 tokens; expected 7 and"),
+        (pyarrow.array([[1]] * 7, kind), "the file has 7 tokens; expected 308"),
     ]
     for lists, message in wrong:
         changed = put(folder, entry, arrow_file(lists, name == "hf"))
         with pytest.raises(FormatError, match=message):
-            use(name, folder, changed, manifest)
+            read_back(name, folder, changed, manifest)
 
 
 @pytest.mark.parametrize("name", ["arrow", "hf"])
@@ -538,7 +274,7 @@ def test_offsets_beyond_the_ids_are_refused(name, made):
     for wrong in ([0, 3, 2, 4, 4, 8, 8, 308], [-5, 3, 3, 4, 4, 8, 8, 308], [0] * 7 + [2**31 - 1]):
         changed = put(folder, entry, data.replace(offsets, np.array(wrong, "<i4").tobytes()))
         with pytest.raises(FormatError):
-            use(name, folder, changed, manifest)
+            read_back(name, folder, changed, manifest)
         with pytest.raises(FormatError):
             opened = FORMATS[name].open(folder, changed, manifest)
             for number in range(7):

@@ -15,7 +15,7 @@ import pytest
 
 import byteweld
 from byteweld.corpus import Reading, open_corpus
-from byteweld.dataset import _id_checks, _problems, _text_checks
+from byteweld.dataset import _findings, _id_checks, _text_checks
 from byteweld.dataset._manifest import FileEntry, SkipEntry, SourceEntry, load_manifest
 from byteweld.dataset._order import is_validation
 from byteweld.dataset.formats import FORMATS
@@ -477,7 +477,7 @@ def test_documents_that_are_too_long_to_decode_are_noted(corpus, monkeypatch):
 
 
 def test_only_the_first_problems_are_listed(tmp_path, monkeypatch):
-    monkeypatch.setattr(_problems, "_MAX_LISTED", 5)
+    monkeypatch.setattr(_findings, "_MAX_LISTED", 5)
     make_dataset(tmp_path / "set", [[[97, 98, EOT]] * 20])
     result = byteweld.verify(tmp_path / "set", tokenizer=BYTES)
     assert len(result.problems) == 5 and result.num_problems == 20 and not result.is_good

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from byteweld.dataset._manifest import ShardEntry
+from byteweld.dataset._manifest import Manifest, ShardEntry
 from byteweld.dataset._shard import Shard
-from byteweld.dataset.formats._opening import check_number
+from byteweld.dataset.formats._documents import Documents, check_amount
+from byteweld.dataset.formats._format import Format
 from byteweld.errors import FormatError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -19,7 +21,48 @@ if TYPE_CHECKING:
 COLUMN: Final = "input_ids"
 DTYPES: Final = ("uint32", "uint16", "int32", "int64")
 MAX_LIST: Final = (1 << 31) - 1  # offsets of lists are int32
-SHARD_TOKENS: Final = 1 << 27  # 512 MiB of uint32
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableFormat(Format):
+    """A format of tables with a row for each document."""
+
+    dtypes: tuple[str, ...] = DTYPES
+    default_dtypes: tuple[str, ...] = ("uint32",)
+    is_raw: bool = False
+    shard_tokens: int | None = 1 << 27  # 512 MiB of uint32
+    requires: Sequence[tuple[str, str]] = (("pyarrow", "arrow"),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IpcFormat(TableFormat):
+    """Files as Arrow's IPC writes them, which are mapped to be read."""
+
+    kind: Literal["file", "stream"]
+
+    def write(self, shard: Shard, folder: Path) -> None:
+        """Write a record batch for every 2^20 ids or so."""
+        (path,) = self.new_files(shard, folder)
+        new = getattr(arrow().ipc, f"new_{self.kind}")
+        with path.open("wb") as file, new(file, schema(shard.dtype)) as writer:
+            for batch in record_batches(shard):
+                writer.write_batch(batch)
+
+    def open(self, folder: Path, entry: ShardEntry, manifest: Manifest) -> Documents:
+        """Map all record batches, at most a few thousand."""
+        path = self.only_file(folder, entry)
+        pyarrow = arrow()
+        with reading(path):
+            reader = getattr(pyarrow.ipc, f"open_{self.kind}")(pyarrow.memory_map(str(path)))
+            check_schema(reader.schema, manifest.dtype, path)
+            batches = reader
+            if self.kind == "file":
+                batches = map(reader.get_batch, range(reader.num_record_batches))
+            parts = [lists(batch.column(0), manifest.dtype) for batch in batches]
+        rows = [len(offsets) - 1 for offsets, _ in parts]
+        found = ListDocuments(path, entry, manifest.dtype, rows, parts.__getitem__)
+        check_amount(sum(len(ids) for _, ids in parts), "tokens", entry.tokens, path)
+        return found
 
 
 def arrow() -> Any:
@@ -65,6 +108,8 @@ def record_batches(shard: Shard, max_list: int = MAX_LIST) -> Iterator[Any]:
 
 # ---------------------------------------------------------------------- reading
 
+Lists = tuple["NDArray[np.int32]", "NDArray[Any]"]  # offsets, and the ids at them
+
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[None]:
@@ -89,7 +134,7 @@ def check_schema(found: Any, dtype: str, path: Path) -> None:
         )
 
 
-def lists(column: Any, dtype: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
+def lists(column: Any, dtype: str) -> Lists:
     """Return the offsets and ids of an Arrow array of lists, without copying.
 
     Only sizes are checked: that they are in order is checked where they are used.
@@ -108,61 +153,51 @@ def lists(column: Any, dtype: str) -> tuple[NDArray[np.int32], NDArray[Any]]:
     return np.frombuffer(offsets, "<i4", len(column) + 1), values
 
 
-class ArrowDocuments:
-    """Documents in the record batches of a file; at most a few thousand batches."""
+class ListDocuments(Documents):
+    """Documents in parts of a file, record batches or row groups, which `read` returns."""
 
-    def __init__(self, path: Path, batches: Iterable[Any], dtype: str, entry: ShardEntry) -> None:
+    def __init__(
+        self,
+        path: Path,
+        entry: ShardEntry,
+        dtype: str,
+        rows: Sequence[int],
+        read: Callable[[int], Lists],
+    ) -> None:
         import numpy as np
 
-        self._path = path
-        with reading(path):
-            self._parts = [lists(batch.column(0), dtype) for batch in batches]
-        counts = [len(offsets) - 1 for offsets, _ in self._parts]
-        self._ends = np.cumsum(counts, dtype=np.int64)
-        found = sum(counts), sum(len(ids) for _, ids in self._parts)
-        if found != (entry.documents, entry.tokens):
+        super().__init__(entry.documents, dtype)
+        check_amount(sum(rows), "documents", entry.documents, path)
+        self._path, self._tokens, self._read = path, entry.tokens, read
+        self._part_ends = np.cumsum(rows, dtype=np.int64)
+
+    def find_lengths(self) -> NDArray[np.int64]:
+        import numpy as np
+
+        parts = [np.empty(0, np.int64)]
+        for part in range(len(self._part_ends)):
+            offsets, ids = self._read(part)
+            if offsets[0] != 0 or offsets[-1] != len(ids) or (offsets[1:] < offsets[:-1]).any():
+                raise FormatError(
+                    f"the offsets of a batch are not in order from 0 to its {len(ids)} tokens",
+                    path=self._path,
+                )
+            parts.append(np.diff(offsets).astype(np.int64))
+        lengths = np.concatenate(parts)
+        check_amount(int(lengths.sum()), "tokens", self._tokens, self._path)
+        return lengths
+
+    def find(self, number: int) -> NDArray[Any]:
+        import numpy as np
+
+        part = int(np.searchsorted(self._part_ends, number, side="right"))
+        offsets, ids = self._read(part)
+        number += len(offsets) - 1 - int(self._part_ends[part])
+        start, end = int(offsets[number]), int(offsets[number + 1])
+        if not 0 <= start <= end <= len(ids):
             raise FormatError(
-                f"the file has {found[0]} documents and {found[1]} tokens; expected "
-                f"{entry.documents} and {entry.tokens}, as the manifest says",
-                path=path,
+                f"document {number} of a batch is at tokens {start} to {end}; expected them within "
+                f"the {len(ids)} of the batch, in order",
+                path=self._path,
             )
-        self._documents = entry.documents
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        import numpy as np
-
-        for offsets, ids in self._parts:
-            check_offsets(offsets, ids, self._path)
-        parts = [np.diff(offsets) for offsets, _ in self._parts]
-        return np.concatenate([np.empty(0, np.int64), *parts])
-
-    def __getitem__(self, number: int) -> NDArray[Any]:
-        import numpy as np
-
-        check_number(number, self._documents)
-        part = int(np.searchsorted(self._ends, number, side="right"))
-        offsets, ids = self._parts[part]
-        return document(offsets, ids, number - int(self._ends[part]) + len(offsets) - 1, self._path)
-
-
-def document(
-    offsets: NDArray[np.int32], ids: NDArray[Any], number: int, path: Path
-) -> NDArray[Any]:
-    """Return one document of a batch, after a check of its bounds."""
-    start, end = int(offsets[number]), int(offsets[number + 1])
-    if not 0 <= start <= end <= len(ids):
-        raise FormatError(
-            f"document {number} of a batch is at tokens {start} to {end}; expected them within "
-            f"the {len(ids)} of the batch, in order",
-            path=path,
-        )
-    return ids[start:end]
-
-
-def check_offsets(offsets: NDArray[np.int32], ids: NDArray[Any], path: Path) -> None:
-    """Raise unless the documents of a batch follow each other and cover all of its ids."""
-    if offsets[0] != 0 or offsets[-1] != len(ids) or (offsets[1:] < offsets[:-1]).any():
-        raise FormatError(
-            f"the offsets of a batch are not in order from 0 to its {len(ids)} tokens", path=path
-        )
+        return ids[start:end]

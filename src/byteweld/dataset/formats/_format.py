@@ -2,49 +2,32 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Literal
 
+from byteweld._files import check_regular
 from byteweld.dataset._manifest import Manifest, ShardEntry
 from byteweld.dataset._shard import Shard, ShardName
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from byteweld.dataset.formats._documents import Documents, check_amount
+from byteweld.errors import FormatError
 
 Eot = Literal["append", "prepend", "none"]
 
 
-class Documents(Protocol):
-    """The documents (or packed rows) of one shard, opened for reading.
-
-    They may also have `ids`, an array of all ids one after another, and `ends`, an array of the end
-    of each document in it, where the format has these in a file.
-    """
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """The number of ids of each document."""
-
-    def __getitem__(self, number: int) -> NDArray[Any]:
-        """Return the ids of a document, by its number in the shard, without copying if possible."""
-
-
 @dataclass(frozen=True, kw_only=True)
-class Format:
+class Format(ABC):
     """How a dataset is laid out in files.
 
     Attributes:
         name: of the format, for `--format`.
         summary: one line for `--help`.
-        eot: where this format's users expect the end-of-text token.
-        dtype: returns the dtype for a number of ids, by the framework's own rule.
-        dtypes: all dtypes that the format can hold.
         file_names: the files of a shard, relative to the dataset's folder, the main file first.
-        write: writes the files of a shard into a scratch folder, under those names.
-        open: opens the files of a shard in a dataset's folder for reading.
+        dtypes: all dtypes that the format can hold.
+        default_dtypes: the default is the first of them that holds all ids.
+        eot: where this format's users expect the end-of-text token.
         is_raw: the main file is the shard's tokens file, renamed: `header_bytes` (filled in by
             `write`, through `shard.tokens` before it renames) and the ids. `write` must leave the
             ids as they are.
@@ -64,12 +47,10 @@ class Format:
 
     name: str
     summary: str
-    eot: Eot
-    dtype: Callable[[int], str]
-    dtypes: tuple[str, ...]
     file_names: Callable[[ShardName], tuple[str, ...]]
-    write: Callable[[Shard, Path], None]
-    open: Callable[[Path, ShardEntry, Manifest], Documents]
+    dtypes: tuple[str, ...] = ("uint16", "uint32")
+    default_dtypes: tuple[str, ...] = ("uint16", "uint32")
+    eot: Eot = "append"
     is_raw: bool = True
     header_bytes: int = 0
     shard_tokens: int | None = None
@@ -80,3 +61,43 @@ class Format:
     marks_empty: bool = True
     finish: Callable[[Path, Manifest, Path], Sequence[str]] | None = None
     requires: Sequence[tuple[str, str]] = ()
+
+    @abstractmethod
+    def write(self, shard: Shard, folder: Path) -> None:
+        """Write the files of a shard into a scratch folder, under their names."""
+
+    @abstractmethod
+    def open(self, folder: Path, entry: ShardEntry, manifest: Manifest) -> Documents:
+        """Open the files of a shard in a dataset's folder for reading."""
+
+    def dtype(self, n_vocab: int) -> str:
+        """Return the dtype for a number of ids, by the framework's own rule."""
+        import numpy as np
+
+        fitting = (name for name in self.default_dtypes if n_vocab - 1 <= np.iinfo(name).max)
+        return next(fitting, self.default_dtypes[-1])
+
+    def new_files(self, shard: Shard, folder: Path) -> list[Path]:
+        """Return where to write the files of a shard, in folders that exist."""
+        paths = [folder / name for name in self.file_names(shard.name)]
+        paths[0].parent.mkdir(exist_ok=True)
+        return paths
+
+    def files(self, folder: Path, entry: ShardEntry) -> list[Path]:
+        """Return the files of a shard, or raise if their number is wrong."""
+        expected = len(self.file_names(ShardName()))
+        if len(entry.files) != expected:
+            raise FormatError(
+                f"the manifest lists {len(entry.files)} files for shard {entry.number} of "
+                f"{entry.split}; expected {expected}",
+                path=folder,
+            )
+        return [folder / file.name for file in entry.files]
+
+    def only_file(self, folder: Path, entry: ShardEntry) -> Path:
+        """Return the only file of a shard: regular, and of the size that the manifest states."""
+        (path,) = self.files(folder, entry)
+        status = path.stat()
+        check_regular(path, status)
+        check_amount(status.st_size, "bytes", entry.files[0].size, path)
+        return path

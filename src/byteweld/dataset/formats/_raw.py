@@ -1,78 +1,75 @@
-"""What formats share whose main file is the ids one after another."""
+"""Formats whose main file is the ids one after another."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from byteweld._files import check_regular, read_start
 from byteweld.dataset._manifest import Manifest, ShardEntry
-from byteweld.dataset._shard import Shard, ShardName
+from byteweld.dataset._shard import Shard, mapped, running
+from byteweld.dataset.formats._documents import Documents
+from byteweld.dataset.formats._format import Format
 from byteweld.errors import FormatError
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-ENDS_DTYPE: Final = "<u8"
-_STEMS: Final = {"train": "train", "validation": "val"}
+_ENDS_DTYPE: Final = "<u8"
 
 
-# ---------------------------------------------------------------------------- names and dtypes
+def _no_header(dtype: str, shape: tuple[int, ...]) -> bytes:
+    return b""
 
 
-def smallest(n_vocab: int, *dtypes: str) -> str:
-    """Return the first of several dtypes that can hold all ids.
+@dataclass(frozen=True, kw_only=True)
+class RawFormat(Format):
+    """A format whose first file has the ids, and whose last file the end of each document.
 
-    >>> smallest(65_536, "uint16", "uint32"), smallest(65_537, "uint16", "uint32")
-    ('uint16', 'uint32')
+    Attributes:
+        header: returns the header of the ids, for their dtype and shape.
+        index_header: returns the header of the ends.
+        shown: how an error shows a header.
     """
-    import numpy as np
 
-    for dtype in dtypes:
-        if n_vocab - 1 <= np.iinfo(dtype).max:
-            return dtype
-    return dtypes[-1]
+    header: Callable[[str, tuple[int, ...]], bytes] = _no_header
+    index_header: Callable[[str, tuple[int, ...]], bytes] = _no_header
+    shown: Callable[[bytes], str] = repr
 
+    def write(self, shard: Shard, folder: Path) -> None:
+        """Write the ends, then give the ids their header and name."""
+        tokens, *_, index = self.new_files(shard, folder)
+        shape = _shape(shard.num_documents, shard.num_tokens, shard.pack)
+        header = self.header(shard.dtype, shape)
+        with index.open("wb") as file:
+            file.write(self.index_header(_ENDS_DTYPE, (shard.num_documents,)))
+            for _, ends in running(shard.length_batches()):
+                file.write(ends.astype(_ENDS_DTYPE).tobytes())
+        publish(shard, tokens, header)
 
-def train_or_val(name: ShardName) -> str:
-    """Return `train` or `val`, and the number of the shard unless it is the only one."""
-    stem = _STEMS[name.split]
-    return stem if name.is_only else f"{stem}_{name.number:06d}"
+    def open(self, folder: Path, entry: ShardEntry, manifest: Manifest) -> Documents:
+        """Map the ids and the ends."""
+        tokens, *_, index = self.files(folder, entry)
+        index_header = self.index_header(_ENDS_DTYPE, (entry.documents,))
+        ids = map_exactly(tokens, manifest.dtype, entry.tokens, self.header_bytes)
+        ends = map_exactly(index, _ENDS_DTYPE, entry.documents, len(index_header))
+        shape = _shape(entry.documents, entry.tokens, manifest.options.get("pack"))
+        self._check_header(tokens, self.header(manifest.dtype, shape))
+        self._check_header(index, index_header)
+        return _RawDocuments(ids, ends, index)
 
-
-def split_folder(name: ShardName) -> str:
-    """Return `train/` or `validation/`, for formats whose readers take a folder for a split.
-
-    Empty if the dataset has one split.
-    """
-    return f"{name.split}/" if name.has_validation else ""
-
-
-# ---------------------------------------------------------------------------- writing
-
-
-def end_batches(shard: Shard) -> Iterator[NDArray[np.int64]]:
-    """Yield the end of each document, in ids, some documents at a time."""
-    import numpy as np
-
-    total = 0
-    for lengths in shard.length_batches():
-        ends = np.cumsum(lengths) + total
-        total = int(ends[-1])
-        yield ends
-
-
-def write_ends(shard: Shard, file: IO[bytes]) -> None:
-    """Write the end of each document, in ids, as uint64."""
-    for ends in end_batches(shard):
-        file.write(ends.astype(ENDS_DTYPE).tobytes())
+    def _check_header(self, path: Path, expected: bytes) -> None:
+        found = read_start(path, len(expected))
+        if found != expected:
+            raise FormatError(
+                f"the header is {self.shown(found)}; expected {self.shown(expected)}", path=path
+            )
 
 
-def write_index(shard: Shard, path: Path) -> None:
-    """Write a file with the end of each document, in ids, as uint64."""
-    with path.open("wb") as file:
-        write_ends(shard, file)
+def _shape(documents: int, tokens: int, pack: int | None) -> tuple[int, ...]:
+    return (tokens,) if pack is None else (documents, pack)
 
 
 def publish(shard: Shard, path: Path, header: bytes = b"") -> None:
@@ -85,58 +82,29 @@ def publish(shard: Shard, path: Path, header: bytes = b"") -> None:
     shard.tokens.rename(path)
 
 
-# ---------------------------------------------------------------------------- reading
-
-
-def open_raw(
-    folder: Path, entry: ShardEntry, manifest: Manifest, *, files: int = 2, header_bytes: int = 0
-) -> RawDocuments:
-    """Open a shard whose first file has the ids, and whose last file has the ends."""
-    tokens, *_, index = paths(folder, entry, files)
-    ids = map_exactly(tokens, manifest.dtype, entry.tokens, header_bytes)
-    ends = map_exactly(index, ENDS_DTYPE, entry.documents)
-    return RawDocuments(ids, ends, index)
-
-
-def paths(folder: Path, entry: ShardEntry, count: int) -> list[Path]:
-    """Return the files of a shard, or raise if their number is wrong."""
-    if len(entry.files) != count:
-        raise FormatError(
-            f"the manifest lists {len(entry.files)} files for shard {entry.number} of "
-            f"{entry.split}; expected {count}",
-            path=folder,
-        )
-    return [folder / file.name for file in entry.files]
-
-
 def map_exactly(path: Path, dtype: str, count: int, offset: int = 0) -> NDArray[Any]:
     """Map a file that must have exactly `offset` bytes and then `count` numbers."""
     import numpy as np
 
     kind = np.dtype(dtype).newbyteorder("<")
-    size, expected = path.stat().st_size, offset + count * kind.itemsize
-    if size != expected:
+    status, expected = path.stat(), offset + count * kind.itemsize
+    check_regular(path, status)
+    if status.st_size != expected:
         raise FormatError(
-            f"has {size} bytes; expected {expected}: {offset} of header, then {count} numbers of "
-            f"{kind.itemsize} bytes",
+            f"has {status.st_size} bytes; expected {expected}: {offset} of header, then {count} "
+            f"numbers of {kind.itemsize} bytes",
             path=path,
         )
-    if count == 0:  # an empty file cannot be mapped
-        return np.empty(0, kind)
     # A plain array: every slice of a memmap takes longer.
-    return np.asarray(np.memmap(path, kind, "r", offset, (count,)))
+    return np.asarray(mapped(path, dtype, count, offset))
 
 
-class RawDocuments:
-    """Documents in an array of ids, by their ends.
-
-    Opening does not read the ends: there may be 10^8. They are checked where they are used.
-    """
+class _RawDocuments(Documents):
+    """Documents in an array of ids, by their ends."""
 
     def __init__(self, ids: NDArray[Any], ends: NDArray[Any], index: Path) -> None:
-        self._ids = ids
-        self._ends = ends
-        self._index = index
+        super().__init__(len(ends), ids.dtype.name, ids, ends)
+        self._ids, self._index = ids, index
         last = int(ends[-1]) if len(ends) else 0
         if last != len(ids):
             raise FormatError(
@@ -144,41 +112,14 @@ class RawDocuments:
                 path=index,
             )
 
-    @property
-    def ids(self) -> NDArray[Any]:
-        """All ids, one after another."""
-        return self._ids
-
-    @property
-    def ends(self) -> NDArray[Any]:
-        """The end of each document, in ids; not checked."""
-        return self._ends
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """The number of ids of each document."""
-        import numpy as np
-
-        ends = self._ends
-        decreases = ends[1:] < ends[:-1]
-        if decreases.any():
-            raise self._wrong(1 + int(np.argmax(decreases)))
-        return np.diff(ends, prepend=ends.dtype.type(0)).astype(np.int64)
-
-    def __getitem__(self, number: int) -> NDArray[Any]:
-        if not 0 <= number < len(self._ends):
-            raise IndexError(f"document {number} is not in a shard of {len(self._ends)}")
-        start = int(self._ends[number - 1]) if number else 0
-        end = int(self._ends[number])
+    def find(self, number: int) -> NDArray[Any]:
+        start = int(self.ends[number - 1]) if number else 0
+        end = int(self.ends[number])
         if not start <= end <= len(self._ids):
-            raise self._wrong(number)
+            raise FormatError(
+                f"document {number} is from {start} to {end}; expected ends that do not decrease, "
+                f"up to {len(self._ids)}",
+                path=self._index,
+                offset=8 * number,
+            )
         return self._ids[start:end]
-
-    def _wrong(self, number: int) -> FormatError:
-        start = int(self._ends[number - 1]) if number else 0
-        return FormatError(
-            f"document {number} is from {start} to {int(self._ends[number])}; expected ends that "
-            f"do not decrease, up to {len(self._ids)}",
-            path=self._index,
-            offset=8 * number,
-        )

@@ -6,20 +6,13 @@ lines: the tokenizer and the bytes of an id, the number of ids, and that number 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from byteweld.dataset._manifest import Manifest
-from byteweld.dataset._shard import Shard, ShardName
-from byteweld.dataset.formats._format import Format
-from byteweld.dataset.formats._raw import (
-    open_raw,
-    publish,
-    smallest,
-    split_folder,
-    write_index,
-)
+from byteweld.dataset._shard import ShardName
+from byteweld.dataset.formats._raw import RawFormat
+from byteweld.dataset.formats._splits import split_folder, write_texts
 
 _PREFIXES: Final = "kMGTPE"
 
@@ -34,30 +27,21 @@ def _file_names(name: ShardName) -> tuple[str, ...]:
     return tokens, f"{tokens}.index"
 
 
-def _write(shard: Shard, folder: Path) -> None:
-    tokens, index = (folder / name for name in _file_names(shard.name))
-    tokens.parent.mkdir(exist_ok=True)
-    write_index(shard, index)
-    publish(shard, tokens)
-
-
-def _finish(folder: Path, manifest: Manifest, scratch: Path) -> Sequence[str]:
+def _finish(folder: Path, manifest: Manifest, scratch: Path) -> list[str]:
     """Write the metadata of each shard; only now is the tokenizer known."""
     import numpy as np
 
-    tokenizer = f"byteweld:{manifest.tokenizer['fingerprint']}"
-    names = []
-    for shard in manifest.shards:
-        name = f"{shard.files[0].name}.metadata"
-        lines = (
-            f"{tokenizer}|{np.dtype(manifest.dtype).itemsize}",
-            str(shard.tokens),
-            _for_people(shard.tokens),
-        )
-        (scratch / name).parent.mkdir(exist_ok=True)
-        (scratch / name).write_text("\n".join(lines), encoding="utf-8", newline="")
-        names.append(name)
-    return names
+    size = np.dtype(manifest.dtype).itemsize
+    first = f"byteweld:{manifest.tokenizer['fingerprint']}|{size}"
+    return write_texts(
+        scratch,
+        {
+            f"{shard.files[0].name}.metadata": "\n".join(
+                [first, str(shard.tokens), _for_people(shard.tokens)]
+            )
+            for shard in manifest.shards
+        },
+    )
 
 
 def _for_people(tokens: int) -> str:
@@ -75,15 +59,10 @@ def _for_people(tokens: int) -> str:
     return f"{value:.{2 - exponent % 3}f} {prefix}T"
 
 
-DATATROVE: Final = Format(
+DATATROVE: Final = RawFormat(
     name="datatrove",
     summary="ids in .ds files with .ds.index and .ds.metadata, as datatrove reads them",
-    eot="append",
-    dtype=lambda n_vocab: smallest(n_vocab, "uint16", "uint32"),
-    dtypes=("uint16", "uint32"),
     file_names=_file_names,
-    write=_write,
-    open=open_raw,
     has_prefix=True,
     finish=_finish,
 )

@@ -8,20 +8,13 @@ loaders' globs do not match, has the end of each document or part of one, as lit
 
 from __future__ import annotations
 
+import math
 import struct
-from pathlib import Path
 from typing import Final
 
-from byteweld.dataset._manifest import Manifest, ShardEntry
-from byteweld.dataset._shard import Shard, ShardName
-from byteweld.dataset.formats._format import Documents, Format
-from byteweld.dataset.formats._raw import (
-    open_raw,
-    publish,
-    smallest,
-    write_index,
-)
-from byteweld.errors import FormatError, UnsupportedError
+from byteweld.dataset._shard import ShardName
+from byteweld.dataset.formats._raw import RawFormat
+from byteweld.errors import UnsupportedError
 
 _KINDS: Final = {"uint16": (20240520, 1), "uint32": (20240801, 7)}  # magic number and version
 _HEADER_BYTES: Final = 256 * 4
@@ -37,51 +30,32 @@ def _file_names(name: ShardName) -> tuple[str, ...]:
     return tokens, f"{tokens}.index"
 
 
-def _header(dtype: str, num_tokens: int) -> bytes:
-    magic, version = _KINDS[dtype]
-    return struct.pack("<3i", magic, version, num_tokens).ljust(_HEADER_BYTES, b"\0")
-
-
-def _write(shard: Shard, folder: Path) -> None:
-    if shard.num_tokens > _MAX_TOKENS:
+def _header(dtype: str, shape: tuple[int, ...]) -> bytes:
+    num_tokens = math.prod(shape)
+    if num_tokens > _MAX_TOKENS:
         raise UnsupportedError(
-            f"a shard has {shard.num_tokens} tokens; llm.c's header holds at most {_MAX_TOKENS}; "
+            f"a shard has {num_tokens} tokens; llm.c's header holds at most {_MAX_TOKENS}; "
             "choose fewer tokens per shard"
         )
-    tokens, index = _file_names(shard.name)
-    write_index(shard, folder / index)
-    publish(shard, folder / tokens, _header(shard.dtype, shard.num_tokens))
+    return struct.pack("<3i", *_KINDS[dtype], num_tokens).ljust(_HEADER_BYTES, b"\0")
 
 
-def _open(folder: Path, entry: ShardEntry, manifest: Manifest) -> Documents:
-    documents = open_raw(folder, entry, manifest, header_bytes=_HEADER_BYTES)
-    path = folder / entry.files[0].name
-    with path.open("rb") as file:
-        found = file.read(_HEADER_BYTES)
-    if entry.tokens > _MAX_TOKENS or found != _header(manifest.dtype, entry.tokens):
-        magic, version, tokens = struct.unpack_from("<3i", found)
-        expected = (*_KINDS[manifest.dtype], entry.tokens)
-        raise FormatError(
-            f"the header begins with {magic}, {version}, {tokens}; expected "
-            f"{', '.join(map(str, expected))}, then zeros",
-            path=path,
-        )
-    return documents
+def _shown(header: bytes) -> str:
+    numbers = ", ".join(map(str, struct.unpack_from("<3i", header)))
+    return f"{numbers}, then {'other numbers' if any(header[12:]) else 'zeros'}"
 
 
-LLMC: Final = Format(
+LLMC: Final = RawFormat(
     name="llmc",
     summary="shards of 10^8 tokens with a header, as llm.c and modded-nanogpt read them",
-    eot="prepend",
-    dtype=lambda n_vocab: smallest(n_vocab, "uint16", "uint32"),
-    dtypes=("uint16", "uint32"),
     file_names=_file_names,
-    write=_write,
-    open=_open,
-    has_prefix=True,
+    eot="prepend",
     header_bytes=_HEADER_BYTES,
+    header=_header,
+    shown=_shown,
     shard_tokens=100_000_000,
     max_shard_tokens=_MAX_TOKENS,
     splits_documents=True,
     has_rows=False,
+    has_prefix=True,
 )

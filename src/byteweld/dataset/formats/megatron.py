@@ -22,10 +22,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from byteweld._files import read_start
 from byteweld.dataset._manifest import Manifest, ShardEntry
-from byteweld.dataset._shard import Shard, ShardName
-from byteweld.dataset.formats._format import Documents, Format
-from byteweld.dataset.formats._raw import map_exactly, paths, publish
+from byteweld.dataset._shard import Shard, ShardName, mapped, running
+from byteweld.dataset.formats._documents import Documents
+from byteweld.dataset.formats._format import Format
+from byteweld.dataset.formats._raw import map_exactly, publish
 from byteweld.errors import FormatError
 
 if TYPE_CHECKING:
@@ -38,10 +40,6 @@ _MAGIC: Final = b"MMIDIDX\0\0"
 _VERSION: Final = 1
 _MAX_LENGTH = 2**31 - 1  # of a sequence
 _SPLITS: Final = {"train": "train", "validation": "valid"}  # as in --train-data-path
-
-
-def _dtype(n_vocab: int) -> str:
-    return "uint16" if n_vocab < 65_500 else "int32"  # Megatron-LM's own rule
 
 
 def _file_names(name: ShardName) -> tuple[str, ...]:
@@ -68,29 +66,36 @@ def _cut_end(prefix: str) -> tuple[str, str]:
 # ---------------------------------------------------------------------------- writing
 
 
-def _write(shard: Shard, folder: Path) -> None:
+class _Megatron(Format):
+    def dtype(self, n_vocab: int) -> str:
+        return "uint16" if n_vocab < 65_500 else "int32"  # Megatron-LM's own rule
+
+    def write(self, shard: Shard, folder: Path) -> None:
+        tokens, index = self.new_files(shard, folder)
+        _write_index(shard, index)
+        publish(shard, tokens)
+
+    def open(self, folder: Path, entry: ShardEntry, manifest: Manifest) -> Documents:
+        tokens, index = self.files(folder, entry)
+        ids = map_exactly(tokens, manifest.dtype, entry.tokens)
+        return _MegatronDocuments(ids, index, entry.documents)
+
+
+def _write_index(shard: Shard, path: Path) -> None:
     import numpy as np
 
-    tokens, index = (folder / name for name in _file_names(shard.name))
     size = np.dtype(shard.dtype).itemsize
     count = sum(int(_sequences(lengths).sum()) for lengths in shard.length_batches())
-    with index.open("wb") as file:
+    with path.open("wb") as file:
         code = _CODES[shard.dtype]
         file.write(_HEADER.pack(_MAGIC, _VERSION, code, count, shard.num_documents + 1))
         for lengths in _sequence_lengths(shard):
             file.write(lengths.astype("<i4").tobytes())
-        offset = 0
-        for lengths in _sequence_lengths(shard):
-            ends = offset + np.cumsum(lengths) * size
-            file.write((ends - lengths * size).astype("<i8").tobytes())
-            offset = int(ends[-1]) if len(ends) else offset
+        for lengths, ends in running(_sequence_lengths(shard)):
+            file.write(((ends - lengths) * size).astype("<i8").tobytes())
         file.write(bytes(8))
-        sequence = 0
-        for lengths in shard.length_batches():
-            firsts = sequence + np.cumsum(_sequences(lengths))
+        for _, firsts in running(map(_sequences, shard.length_batches())):
             file.write(firsts.astype("<i8").tobytes())
-            sequence = int(firsts[-1])
-    publish(shard, tokens)
 
 
 def _sequences(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -114,15 +119,12 @@ def _sequence_lengths(shard: Shard) -> Iterator[NDArray[np.int64]]:
 # ---------------------------------------------------------------------------- reading
 
 
-class _MegatronDocuments:
-    """Documents in a .bin file, by the .idx file.
-
-    Opening does not read all of it: there may be 10^8 documents. They are checked where used.
-    """
+class _MegatronDocuments(Documents):
+    """Documents in a .bin file, by the .idx file."""
 
     def __init__(self, ids: NDArray[Any], index: Path, documents: int) -> None:
-        with index.open("rb") as file:
-            header = file.read(_HEADER.size)
+        super().__init__(documents, ids.dtype.name, ids)
+        header = read_start(index, _HEADER.size)
         if len(header) < _HEADER.size:
             raise FormatError(
                 f"has {len(header)} bytes; expected a header of {_HEADER.size}", path=index
@@ -137,9 +139,7 @@ class _MegatronDocuments:
                 path=index,
             )
         numbers = map_exactly(index, "i8", sequences + firsts, _HEADER.size + 4 * sequences)
-        self._ids = ids
-        self._index = index
-        self._sequences = sequences
+        self._ids, self._index, self._sequences = ids, index, sequences
         self._offsets, self._firsts = numbers[:sequences], numbers[sequences:]
         if (self._firsts[0], self._firsts[-1], self._start(0)) != (0, sequences, 0):
             raise FormatError(
@@ -148,41 +148,32 @@ class _MegatronDocuments:
                 path=index,
             )
 
-    @property
-    def ids(self) -> NDArray[Any]:
-        """All ids, one after another."""
-        return self._ids
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """The number of ids of each document."""
+    def find_lengths(self) -> NDArray[np.int64]:
         import numpy as np
 
         starts = np.append(self._offsets, self._ids.nbytes)
         sizes = np.diff(starts)
-        stored = np.memmap(self._index, "<i4", "r", _HEADER.size, (self._sequences,))
-        wrong = (sizes < 0) | (sizes != stored.astype(np.int64) * self._ids.dtype.itemsize)
+        stored = mapped(self._index, "int32", self._sequences, _HEADER.size)
+        wrong = (sizes < 0) | (sizes != stored.astype(np.int64) * self.dtype.itemsize)
         if wrong.any():
             sequence = int(np.argmax(wrong))
             raise FormatError(
                 f"sequence {sequence} has {stored[sequence]} ids but {sizes[sequence]} bytes of "
-                f"the .bin file; expected {self._ids.dtype.itemsize} bytes for each id",
+                f"the .bin file; expected {self.dtype.itemsize} bytes for each id",
                 path=self._index,
                 offset=_HEADER.size + 4 * sequence,
             )
         decreases = self._firsts[1:] < self._firsts[:-1]
         if decreases.any():
             raise self._wrong(int(np.argmax(decreases)))
-        lengths: NDArray[np.int64] = np.diff(starts[self._firsts]) // self._ids.dtype.itemsize
+        lengths: NDArray[np.int64] = np.diff(starts[self._firsts]) // self.dtype.itemsize
         return lengths
 
-    def __getitem__(self, number: int) -> NDArray[Any]:
-        if not 0 <= number < len(self._firsts) - 1:
-            raise IndexError(f"document {number} is not in a shard of {len(self._firsts) - 1}")
+    def find(self, number: int) -> NDArray[Any]:
         first, after = int(self._firsts[number]), int(self._firsts[number + 1])
         if not 0 <= first <= after <= self._sequences:
             raise self._wrong(number)
-        size = self._ids.dtype.itemsize
+        size = self.dtype.itemsize
         start, end = self._start(first), self._start(after)
         if not 0 <= start <= end <= self._ids.nbytes or start % size or end % size:
             raise self._wrong(number)
@@ -201,21 +192,11 @@ class _MegatronDocuments:
         )
 
 
-def _open(folder: Path, entry: ShardEntry, manifest: Manifest) -> Documents:
-    tokens, index = paths(folder, entry, 2)
-    ids = map_exactly(tokens, manifest.dtype, entry.tokens)
-    return _MegatronDocuments(ids, index, entry.documents)
-
-
-MEGATRON: Final = Format(
+MEGATRON: Final = _Megatron(
     name="megatron",
     summary="ids and an index, X_text_document.bin and .idx, as Megatron-LM reads them",
-    eot="append",
-    dtype=_dtype,
-    dtypes=("uint16", "int32"),
     file_names=_file_names,
-    write=_write,
-    open=_open,
+    dtypes=("uint16", "int32"),
     has_prefix=True,
     marks_empty=False,
 )

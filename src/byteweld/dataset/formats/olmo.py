@@ -10,17 +10,9 @@ import gzip
 from pathlib import Path
 from typing import Final
 
-from byteweld.dataset._manifest import Manifest, ShardEntry
-from byteweld.dataset._shard import Shard, ShardName
-from byteweld.dataset.formats._format import Documents, Format
-from byteweld.dataset.formats._raw import (
-    end_batches,
-    open_raw,
-    publish,
-    smallest,
-    split_folder,
-    write_index,
-)
+from byteweld.dataset._shard import Shard, ShardName, running
+from byteweld.dataset.formats._raw import RawFormat
+from byteweld.dataset.formats._splits import split_folder
 
 _DTYPES: Final = ("uint8", "uint16", "uint32")  # OLMo-core has uint64 too; no id needs it
 _SHARD_TOKENS: Final = 512 * 1024 * 1024  # dolma's default
@@ -31,42 +23,29 @@ def _file_names(name: ShardName) -> tuple[str, ...]:
     return f"{stem}.npy", f"{stem}.csv.gz", f"{stem}.npy.index"
 
 
-def _write(shard: Shard, folder: Path) -> None:
-    tokens, rows, index = (folder / name for name in _file_names(shard.name))
-    tokens.parent.mkdir(exist_ok=True)
-    _write_rows(shard, rows)
-    write_index(shard, index)
-    publish(shard, tokens)
+class _Olmo(RawFormat):
+    def write(self, shard: Shard, folder: Path) -> None:
+        _, rows, _ = self.new_files(shard, folder)
+        _write_rows(shard, rows)
+        super().write(shard, folder)
 
 
 def _write_rows(shard: Shard, path: Path) -> None:
     """Write `start,end` for each document that is not empty: OLMo-core rejects those at the end."""
-    import numpy as np
-
-    start = 0
     # Without name and time, the same documents give the same bytes. Level 1 is several times as
     # fast as level 6, and the file is small next to the ids.
     with path.open("wb") as raw, gzip.GzipFile("", "wb", 1, raw, mtime=0) as file:
-        for ends in end_batches(shard):
-            starts = np.concatenate(([start], ends[:-1]))
-            start = int(ends[-1])
-            full = ends > starts
-            rows = zip(starts[full].tolist(), ends[full].tolist(), strict=True)
+        for lengths, ends in running(shard.length_batches()):
+            full = lengths > 0
+            rows = zip((ends - lengths)[full].tolist(), ends[full].tolist(), strict=True)
             file.write("".join(map("%d,%d\n".__mod__, rows)).encode())
 
 
-def _open(folder: Path, entry: ShardEntry, manifest: Manifest) -> Documents:
-    return open_raw(folder, entry, manifest, files=3)
-
-
-OLMO: Final = Format(
+OLMO: Final = _Olmo(
     name="olmo",
     summary="ids without a header named .npy, with .csv.gz, as OLMo-core and dolma read them",
-    eot="append",
-    dtype=lambda n_vocab: smallest(n_vocab, *_DTYPES),
-    dtypes=_DTYPES,
     file_names=_file_names,
-    write=_write,
-    open=_open,
+    dtypes=_DTYPES,
+    default_dtypes=_DTYPES,
     shard_tokens=_SHARD_TOKENS,
 )
