@@ -213,9 +213,11 @@ class TableFile:
         schema = pa.schema(wanted)
         yield schema if columns else _rows_only_schema(pa)
         done = self.first_row
-        row_bytes = self._probe(table, columns, groups[first:])
+        row_bytes = 1.0
         for group in groups[first:]:
-            row_bytes = max(row_bytes, self._row_bytes(table.metadata.row_group(group)))
+            metadata = table.metadata.row_group(group)
+            if columns and metadata.total_byte_size > 2 * row_bytes * metadata.num_rows:
+                row_bytes = max(row_bytes, self._row_bytes(table, group))
             for batch in table.iter_batches(
                 batch_size=_batch_rows(batch_bytes, row_bytes),
                 row_groups=[group],
@@ -249,22 +251,22 @@ class TableFile:
         last = count if stop == 1 else bisect.bisect_left(before, stop)
         return range(first, last)
 
-    def _row_bytes(self, group: Any) -> float:
-        """Return the mean size of a text, as far as the metadata tells."""
-        for index in range(group.num_columns):
-            column = group.column(index)
-            if column.path_in_schema == self._field:
-                return float(column.total_uncompressed_size / max(1, group.num_rows))
-        return 1.0
+    def _row_bytes(self, table: Any, group: int) -> float:
+        """Return the mean size of the texts of a row group: of the first ones, or by the metadata.
 
-    def _probe(self, table: Any, columns: list[str], groups: range) -> float:
-        """Return the mean size of the first texts: the metadata counts equal ones only once."""
-        if not columns or not groups:
-            return 1.0
+        The metadata counts equal texts only once. If that of a column is damaged, `column()`
+        aborts the process, and reading the column raises; so it is read first.
+        """
         for batch in table.iter_batches(
-            batch_size=_PROBED_ROWS, row_groups=[groups[0]], columns=columns, use_threads=False
+            batch_size=_PROBED_ROWS, row_groups=[group], columns=[self._field], use_threads=False
         ):
-            return float(batch.nbytes / max(1, batch.num_rows))
+            mean = float(batch.nbytes / max(1, batch.num_rows))
+            paths = [table.schema.column(index).path for index in range(len(table.schema))]
+            if self._field not in paths:  # it is nested
+                return mean
+            metadata = table.metadata.row_group(group)
+            column = metadata.column(paths.index(self._field))
+            return max(mean, float(column.total_uncompressed_size / max(1, metadata.num_rows)))
         return 1.0
 
     # ------------------------------------------------------------------ Arrow

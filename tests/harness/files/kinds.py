@@ -135,6 +135,10 @@ _ALL = (
         others.run_corpus,
     ),
     Kind(
+        *("table", others.table_bases, [(1.0, kind.change_bytes), (4.0, others.change_footer)]),
+        others.run_table,
+    ),
+    Kind(
         *("packed", others.packed_bases),
         [BYTES, (2.0, others.change_frame), (3.0, others.repack_ranks)],
         others.run_packed,

@@ -430,6 +430,43 @@ def run_corpus(files: Files, folder: Path, number: int) -> bool:
     return True
 
 
+def table_bases() -> list[Files]:
+    """Parquet files of several row groups, and Arrow files and streams."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    texts = [f"text {number}" * (number % 4) for number in range(60)]
+    table = pa.table({"id": range(60), "text": texts})
+    found: list[Files] = []
+    for options in ({"compression": "none", "use_dictionary": False}, {"compression": "zstd"}):
+        for columns in (["text"], ["id", "text"]):
+            out = pa.BufferOutputStream()
+            pyarrow.parquet.write_table(table.select(columns), out, row_group_size=20, **options)
+            found.append({"a.parquet": out.getvalue().to_pybytes()})
+    for make in (pa.ipc.new_stream, pa.ipc.new_file):
+        out = pa.BufferOutputStream()
+        with make(out, table.schema) as writer:
+            writer.write_table(table, 20)
+        found.append({"a.arrow": out.getvalue().to_pybytes()})
+    return found
+
+
+def change_footer(rng: Random, files: Files, other: Files) -> Files:
+    """Change bytes in the last quarter, where Parquet and Arrow files keep their metadata."""
+    ((name, data),) = files.items()
+    start = len(data) * 3 // 4
+    return {name: data[:start] + mutate.change_bytes(rng, data[start:-8]) + data[-8:]}
+
+
+def run_table(files: Files, folder: Path, number: int) -> bool:
+    try:
+        return run_corpus(files, folder, number)
+    except MemoryError as error:
+        if "or the file is damaged" in str(error):  # pyarrow allocates what the file claims
+            return False
+        raise
+
+
 def packed_bases() -> list[Files]:
     """Compressed vocabulary files."""
     (plain, *_) = bases.of_format("tiktoken", "r.tiktoken")

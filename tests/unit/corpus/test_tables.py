@@ -494,6 +494,37 @@ def test_row_groups_before_the_start_are_not_read(tmp_path):
         read(path)
 
 
+DAMAGE = """
+import struct, sys
+from pathlib import Path
+from byteweld.corpus import open_corpus
+from byteweld.errors import CorpusError
+path = Path(sys.argv[1])
+data = path.read_bytes()
+(footer,) = struct.unpack("<I", data[-8:-4])
+refused = 0
+for offset in range(len(data) - 8 - footer, len(data) - 8):
+    path.write_bytes(data[:offset] + b"\\xff\\xff" + data[offset + 2 :])
+    try:
+        list(open_corpus(path).documents())
+    except CorpusError:
+        refused += 1
+print(refused)
+"""
+
+
+def test_damaged_metadata_of_any_row_group_is_an_error(tmp_path):
+    """pyarrow throws exceptions that end the process if it is asked for damaged metadata."""
+    path = tmp_path / "a.parquet"
+    table = TABLE.slice(0, 500).select(["text"])
+    pq.write_table(table, path, compression="none", use_dictionary=False, row_group_size=100)
+    environment = os.environ | {"PYTHONPATH": str(Path(byteweld.__file__).parent.parent)}
+    program = [sys.executable, "-c", DAMAGE, str(path)]
+    done = subprocess.run(program, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 100
+
+
 def test_a_table_that_has_fewer_rows_than_were_read(tmp_path):
     documents = Documents(open_corpus(write(tmp_path / "a")).engine_arguments())
     documents.start_at((0, 1001, 1001, 0))
