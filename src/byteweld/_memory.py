@@ -94,10 +94,16 @@ def resident_bytes() -> int:
     if sys.platform == "linux":
         pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
+    peak = peak_bytes()
+    return _UNMEASURED_BYTES if peak is None else peak
+
+
+def peak_bytes() -> int | None:
+    """Return the peak memory of this process; None if the system does not report it."""
     try:
         import resource
-    except ImportError:
-        return _UNMEASURED_BYTES
+    except ImportError:  # not on Windows
+        return None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 

@@ -16,6 +16,7 @@ from byteweld.recipes import Recipe, find_recipe
 from byteweld.sources import Counted, Document, Path_, Source, Sources, open_sources
 from byteweld.tokenizer import Specials, Tokenizer
 from byteweld.training.extend import fit_recipe
+from byteweld.training.plan import make_plan
 from byteweld.training.report import TrainingEvent
 from byteweld.training.run import run
 
@@ -113,11 +114,9 @@ def train(
     roles = {"bos": bos, "eos": eos, "pad": pad, "unk": unk}
     chosen = choose_recipe(recipe, start, roles, options)
     with _runner(runner, None) as running:
-        result = run(
+        vocab, training = run(
             _open(source, documents, chosen, reading, without=checkpoint),
-            vocab_size,
-            chosen,
-            start=None if start is None else start.vocab,
+            make_plan(vocab_size, chosen, None if start is None else start.vocab),
             checkpoint=checkpoint,
             prune=prune,
             num_threads=num_threads,
@@ -126,7 +125,7 @@ def train(
             progress=progress,
             on_counted=on_counted,
         )
-    return Tokenizer._trained(result.vocab, result.training)
+    return Tokenizer._trained(vocab, training)
 
 
 def choose_recipe(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
+from byteweld._files import sha256
 from byteweld._text import utf8
 from byteweld.corpus import (
     ArrowTable,
     Corpus,
+    File,
     Reading,
     ReadingOptions,
     describe,
@@ -26,6 +29,9 @@ from byteweld.recipes import Recipe
 
 Path_ = str | os.PathLike[str]
 Document = str | bytes
+
+# Above this number, files are identified by a single digest instead of one by one.
+_MAX_LISTED_FILES = 10_000
 
 
 class Counted(NamedTuple):
@@ -108,20 +114,14 @@ class Sources:
                 "a checkpoint needs files or saved counts, which can be read again; "
                 "documents in memory cannot"
             )
-        files: list[Path | list[object]] = []
-        for file in () if self.corpus is None else map(whole_file, self.corpus.files):
-            if isinstance(file, str):
-                found = describe(file)
-                files.append([str(file), found.size, found.version])
-            else:
-                files.append(file)
+        files = [] if self.corpus is None else [whole_file(file) for file in self.corpus.files]
         counts = []
         for table in self.tables:
             if isinstance(table, Counts):
                 counts.append({"distinct": len(table), "total": table.total})
             else:
                 files += sorted(path for path in table.rglob("*") if path.is_file())
-        facts: dict[str, Any] = {"files": files, "counts": counts, "reading": None}
+        facts: dict[str, Any] = {"files": _identified(files), "counts": counts, "reading": None}
         if self.corpus is not None:
             facts["reading"] = dataclasses.asdict(self.corpus.reading)
             del facts["reading"]["ext"]  # the files it selects are listed above
@@ -135,6 +135,23 @@ class Sources:
             yield from self.corpus.by_file()
         if self.documents is not None:
             yield "documents", map(utf8, self.documents)
+
+
+def _identified(files: Iterable[File]) -> list[list[object]] | str:
+    """Return the name, size and version of each file; one digest, if there are many."""
+    known: list[list[object]] = []
+    for file in files:
+        if isinstance(file, str):
+            found = describe(file)
+            known.append([str(file), found.size, found.version])
+            continue
+        status = file.stat()
+        # A file name can be any bytes, but a JSON string cannot.
+        name = os.fsencode(file.absolute()).decode("utf-8", "backslashreplace")
+        known.append([name, status.st_size, status.st_mtime_ns])
+    if len(known) <= _MAX_LISTED_FILES:
+        return known
+    return f"{len(known)} files with digest {sha256(json.dumps(known).encode())[:16]}"
 
 
 Source = Path_ | Sequence[Path_] | Iterable[Document] | ArrowTable | Counts | Corpus | Sources

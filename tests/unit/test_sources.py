@@ -161,7 +161,8 @@ def test_evaluating_takes_special_tokens_as_special_by_default():
 def test_facts_name_every_file_and_no_document(tmp_path):
     (tmp_path / "a.txt").write_text(TEXT)
     facts = open_sources(tmp_path).facts()
-    assert facts["files"] == [tmp_path / "a.txt"]
+    written = (tmp_path / "a.txt").stat().st_mtime_ns
+    assert facts["files"] == [[str(tmp_path / "a.txt"), len(TEXT), written]]
     assert facts["reading"] == {
         "unit": "file",
         "separator": None,

@@ -8,7 +8,7 @@ import functools
 import importlib.util
 import itertools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 from byteweld._atomic import CLOEXEC, lock, naming
@@ -21,6 +21,7 @@ from byteweld.dataset._encoding import DOCUMENTS, source_names
 from byteweld.dataset._manifest import MANIFEST, Manifest, load_manifest, parse_manifest
 from byteweld.dataset.options import Plan
 from byteweld.errors import FormatError
+from byteweld.jobs._changes import Facts, changed_facts
 from byteweld.jobs._work import JOB, read_record
 from byteweld.sources import Sources
 from byteweld.tokenizer import Tokenizer
@@ -28,8 +29,7 @@ from byteweld.tokenizer import Tokenizer
 WORK: Final = ".unfinished"
 ANNOUNCED: Final = "announced"  # in the work folder: the names of files before they are published
 # Options that may differ in a resumed run: nothing done so far depends on them.
-_MAY_CHANGE: Final = {("reading", "on_error"): "fail", ("", "special_text"): "fail"}
-_MAX_LISTED: Final = 5
+_MAY_CHANGE: Final = {"on_error": "fail", "special_text": "fail"}
 
 
 class Job:
@@ -192,59 +192,17 @@ def locked(out: LocalFolder) -> Iterator[None]:
 # ---------------------------------------------------------------------- what has changed
 
 
-def changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def changes(before: Facts, now: Facts) -> list[str]:
     """Say what differs between two jobs, in a few words each."""
-    found = []
-    for name in ("format", "dtype"):
-        if before.get(name) != now[name]:
-            found.append(f"{name} was {before.get(name)!r}, now {now[name]!r}")
-    old, new = before.get("tokenizer", {}), now["tokenizer"]
-    if old.get("fingerprint") != new["fingerprint"]:
-        found.append(
-            f"the tokenizer had fingerprint {str(old.get('fingerprint'))[:12]}, "
-            f"now {new['fingerprint'][:12]}"
-        )
-    found += _option_changes(before.get("options") or {}, now["options"])
-    found += _source_changes(before.get("sources") or [], now["sources"])
-    return found
+    return changed_facts(_compared(before), _compared(now), may_change=_MAY_CHANGE)
 
 
-def _option_changes(
-    before: Mapping[str, Any], now: Mapping[str, Any], within: str = ""
-) -> list[str]:
-    found = []
-    for name in {**before, **now}:
-        old, new = before.get(name), now.get(name)
-        if old == new or (old is not None and _MAY_CHANGE.get((within, name)) == old):
-            continue
-        if isinstance(old, dict) and isinstance(new, dict):
-            found += _option_changes(old, new, name)
-        else:
-            found.append(f"{name} was {old!r}, now {new!r}")
-    return found
-
-
-def _source_changes(before: list[Any], now: list[Any]) -> list[str]:
-    old = {fact[0]: fact[1:] for fact in before}
-    new = {fact[0]: fact[1:] for fact in now}
-    found = []
-    for name, facts in new.items():
-        if name not in old:
-            found.append(f"source {name} is new")
-        elif old[name] != facts:
-            size, now_size = old[name][0], facts[0]
-            how = f"had {_bytes(size)}, now {_bytes(now_size)}"
-            if size == now_size:
-                how = "was modified"
-            found.append(f"source {name} {how}")
-    found += [f"source {name} is gone" for name in old if name not in new]
-    if not found and [fact[0] for fact in before] != [fact[0] for fact in now]:
-        found.append("the sources are in another order")
-    elif not found and before != now:  # names that are not UTF-8 look alike
-        found.append("one of several sources with the same name was modified")
-    more = len(found) - _MAX_LISTED
-    return [*found[:_MAX_LISTED], *([f"{more} more"] if more > 0 else [])]
-
-
-def _bytes(size: int | None) -> str:
-    return "an unknown number of bytes, as from a pipe" if size is None else f"{size} bytes"
+def _compared(facts: Facts) -> Facts:
+    tokenizer = facts.get("tokenizer") or {}
+    return {
+        "format": facts.get("format"),
+        "dtype": facts.get("dtype"),
+        "the tokenizer's fingerprint": str(tokenizer.get("fingerprint"))[:12],
+        "options": facts.get("options") or {},
+        "sources": facts.get("sources") or [],
+    }

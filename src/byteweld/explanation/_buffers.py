@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 from byteweld.errors import CorpusError
 from byteweld.recipes import RECIPES
-from byteweld.reference.train import Ids, LearnedMerge, Pair, Trained, merge
+from byteweld.reference.train import Ids, Pair, Trained, merge
 from byteweld.training import Stop
-from byteweld.training.plan import Plan, make_plan
+from byteweld.training.plan import LearnedMerge, TrainingPlan, make_plan
 
 Buffer = list[Ids]  # one sequence of ids per file
 
@@ -121,7 +121,7 @@ def rewrite_shard(read: Buffer, write: Buffer, shard: range, learned: LearnedMer
         write[file] = merge(read[file], (learned.left, learned.right), learned.new)
 
 
-def _to_ids(name: int, file: bytes, plan: Plan) -> Ids:
+def _to_ids(name: int, file: bytes, plan: TrainingPlan) -> Ids:
     ids = plan.base.ids
     for offset, byte in enumerate(file):
         if bytes([byte]) not in ids:

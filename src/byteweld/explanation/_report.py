@@ -25,8 +25,9 @@ from byteweld.report import (
 
 if TYPE_CHECKING:
     from byteweld.explanation._encoding import Explanation, PretokenExplanation, Step
-    from byteweld.explanation._training import LearnedMerge, TrainingExplanation, TrainingStep
+    from byteweld.explanation._training import TrainingExplanation, TrainingStep
     from byteweld.explanation._tree import Tree
+    from byteweld.training.plan import LearnedMerge
     from byteweld.training.steps import CountRow, PretokenRow
 
 MAX_ROWS = 12  # rows of a table

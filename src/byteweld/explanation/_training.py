@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from byteweld.counts import Counts, Memory
 from byteweld.explanation._report import MAX_PARTS, MAX_ROWS
@@ -14,6 +14,7 @@ from byteweld.render import amount, token_names
 from byteweld.report import Displayable, Report
 from byteweld.sources import open_sources
 from byteweld.training import Stop
+from byteweld.training.plan import LearnedMerge
 from byteweld.training.steps import (
     CountRow,
     Example,
@@ -38,15 +39,6 @@ _STOPS: dict[Stop, str] = {
     "no pairs": "no pair can merge",
     "min frequency": "the highest count is below min_frequency",
 }
-
-
-class LearnedMerge(NamedTuple):
-    """A merge, with the count of its pair at the time it was picked."""
-
-    left: int
-    right: int
-    new: int
-    pair_count: int
 
 
 @dataclass(frozen=True)

@@ -23,13 +23,12 @@ from byteweld._folders import Folder, LocalFolder, open_folder
 from byteweld.corpus._slices import Slice
 from byteweld.errors import FormatError
 from byteweld.jobs import Runner
+from byteweld.jobs._changes import Facts, changed_facts
 
 JOB: Final = "job.json"  # the SHA-256 of the facts
 _FACTS: Final = "facts.json"
 _REMOVALS: Final = 20
 _SECONDS_BETWEEN_REMOVALS: Final = 0.1
-
-Facts = Mapping[str, Any]
 
 
 class Work(NamedTuple):
@@ -200,17 +199,6 @@ def unfinished(path: str | os.PathLike[str]) -> Folder:
 def resumed(folder: Folder) -> Work:
     """Return the work folder of a job that others have begun."""
     return Work(folder, str(_read_object(folder, JOB).get("sha256")))
-
-
-def changed_facts(before: Facts, now: Facts) -> list[str]:
-    """Say what differs between two jobs."""
-    found = []
-    for name in {**before, **now}:
-        old, new = before.get(name), now.get(name)
-        if old != new:
-            is_short = not isinstance(old, dict | list) and not isinstance(new, dict | list)
-            found.append(f"{name} was {old!r}, now {new!r}" if is_short else f"other {name}")
-    return found
 
 
 def begin(

@@ -15,20 +15,11 @@ from byteweld.errors import CorpusError
 from byteweld.recipes import Recipe, TieBreak
 from byteweld.reference.pretokenize import pretokenize, split_specials
 from byteweld.training import Stop
-from byteweld.training.plan import make_plan
+from byteweld.training.plan import LearnedMerge, make_plan
 from byteweld.vocab import Vocabulary
 
 Pair = tuple[int, int]
 Ids = tuple[int, ...]  # a pre-token as the ids of its tokens so far
-
-
-class LearnedMerge(NamedTuple):
-    """A merge, with the count of its pair at the time it was picked."""
-
-    left: int
-    right: int
-    new: int
-    pair_count: int
 
 
 class TrainStep(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from byteweld.errors import UnsupportedError
-from byteweld.training.plan import Plan, make_plan
+from byteweld.training.plan import TrainingPlan, make_plan
 from byteweld.training.report import Start, Training
 from byteweld.vocab import Vocabulary
 
@@ -46,7 +46,7 @@ def cut_training(
     return plan.vocabulary(learned[:kept]), cut
 
 
-def _starts_from(plan: Plan, vocab: Vocabulary) -> bool:
+def _starts_from(plan: TrainingPlan, vocab: Vocabulary) -> bool:
     """Whether training with this plan could have made the vocabulary."""
     specials = {*plan.base.special_tokens, *plan.specials_after}
     return (

@@ -15,10 +15,21 @@ from byteweld.training.extend import orphans
 from byteweld.vocab import Vocabulary
 
 
-class Plan(NamedTuple):
+class LearnedMerge(NamedTuple):
+    """A merge, with the count of its pair at the time it was picked."""
+
+    left: int
+    right: int
+    new: int
+    pair_count: int
+
+
+class TrainingPlan(NamedTuple):
     """What exists before the first merge, and which ids the merges get."""
 
+    vocab_size: int
     recipe: Recipe
+    start: Vocabulary | None  # to extend
     base: Vocabulary
     # Bytes that already have an id: a merge that makes them takes that id instead of a new one.
     reserved: Mapping[bytes, int]
@@ -70,7 +81,7 @@ class Plan(NamedTuple):
             raise _shared_id_error(token)
 
 
-def make_plan(vocab_size: int, recipe: Recipe, start: Vocabulary | None = None) -> Plan:
+def make_plan(vocab_size: int, recipe: Recipe, start: Vocabulary | None = None) -> TrainingPlan:
     """Lay out the ids: those of `start`, or the recipe's alphabet and special tokens."""
     base = _first_tokens(recipe) if start is None else start
     # Checked before the size, whose minimum may grow with the bytes of the corpus.
@@ -79,13 +90,18 @@ def make_plan(vocab_size: int, recipe: Recipe, start: Vocabulary | None = None) 
     texts = () if _shares_ids(recipe) else (*recipe.all_specials, *base.special_tokens)
     forbidden = frozenset(text.encode() for text in texts)
     check_size(vocab_size, recipe, start)
-    max_new_ids = vocab_size - minimum_size(recipe, start)
-    if start is not None:
-        reserved = dict(orphans(start)) | reserved
-        first_id = max(start.tokens) + 1
-        return Plan(recipe, start, reserved, forbidden, first_id, max_new_ids, ())
-    after = recipe.all_specials if recipe.special_ids == "last" else ()
-    return Plan(recipe, base, reserved, forbidden, len(base.tokens), max_new_ids, after)
+    is_last = start is None and recipe.special_ids == "last"
+    return TrainingPlan(
+        vocab_size=vocab_size,
+        recipe=recipe,
+        start=start,
+        base=base,
+        reserved=reserved if start is None else dict(orphans(start)) | reserved,
+        forbidden=forbidden,
+        first_id=max(base.tokens, default=-1) + 1,
+        max_new_ids=vocab_size - minimum_size(recipe, start),
+        specials_after=recipe.all_specials if is_last else (),
+    )
 
 
 def _first_tokens(recipe: Recipe) -> Vocabulary:

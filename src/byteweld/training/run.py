@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
-import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from byteweld import _native
+from byteweld._memory import peak_bytes
 from byteweld.counts import Counts, Memory
 from byteweld.errors import FormatError
 from byteweld.jobs import Runner
 from byteweld.jobs.counting import count_sources
-from byteweld.recipes import Recipe
 from byteweld.sources import Counted, Sources
-from byteweld.training.checkpoint import Checkpoint, LearnedMerge
-from byteweld.training.plan import Plan, make_plan
+from byteweld.training.checkpoint import Checkpoint, MergeRecord
+from byteweld.training.plan import TrainingPlan, make_plan
 from byteweld.training.report import Start, Stop, Training, TrainingEvent
 from byteweld.vocab import Vocabulary
 
@@ -25,25 +25,16 @@ from byteweld.vocab import Vocabulary
 _U64_MAX = 2**64 - 1
 _U32_MAX = 2**32 - 1
 _EVENT_EVERY = 100  # merges, as in bpetite
-_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 # Below this many bytes, counting documents in memory reports no progress.
 _MIN_EVENT_BYTES = 8 << 20
 
 Progress = Callable[[TrainingEvent], object]
 
 
-class Result(NamedTuple):
-    """The result of a training run."""
-
-    vocab: Vocabulary
-    training: Training
-    counted: Counted
-
-
 class Learned(NamedTuple):
     """What the engine learned."""
 
-    merges: list[LearnedMerge]
+    merges: list[MergeRecord]
     stop: Stop
     first_tokens: int  # before the first merge
     layout_seconds: float
@@ -52,10 +43,8 @@ class Learned(NamedTuple):
 
 def run(
     sources: Sources,
-    vocab_size: int,
-    recipe: Recipe,
+    plan: TrainingPlan,
     *,
-    start: Vocabulary | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     prune: int | None = None,
     num_threads: int | None = None,
@@ -63,25 +52,23 @@ def run(
     runner: Runner | None = None,
     progress: Progress | None = None,
     on_counted: Callable[[Counted], object] | None = None,
-) -> Result:
+) -> tuple[Vocabulary, Training]:
     """Count the sources and learn merges until the size is reached or no pair can merge.
 
     With a runner, files are counted in its tasks. Merges are learned in this process.
     `on_counted` is called between counting and merging.
     """
-    planned = make_plan(vocab_size, recipe, start).max_new_ids  # raises now if the size is wrong
-    check_pattern(recipe)
+    _native.CountBuilder(  # raises now, not at the first `encode`, if the pattern is wrong
+        pattern=plan.recipe.encode_pattern,
+        boundaries=(),
+        alphabet=None,
+        num_threads=1,
+        limit=None,
+    )
     with contextlib.ExitStack() as stack:
         point = None
         if checkpoint is not None:
-            point = Checkpoint.of(
-                checkpoint,
-                recipe=recipe,
-                vocab_size=vocab_size,
-                start=start,
-                prune=prune,
-                **sources.facts(),
-            )
+            point = Checkpoint(checkpoint, _facts(sources, plan, prune))
             stack.callback(point.close)
         # Counts that the caller passes are not loaded again, only compared with the checkpoint's.
         saved = None
@@ -90,12 +77,12 @@ def run(
         if saved is None:
             counted = count_sources(
                 sources,
-                recipe,
+                plan.recipe,
                 runner=runner,
                 near=checkpoint,
                 num_threads=num_threads,
                 memory=memory,
-                progress=None if progress is None else _count_events(progress, planned),
+                progress=None if progress is None else _count_events(progress, plan.max_new_ids),
             )
             if prune is not None:
                 pruned = counted.counts.prune(prune, memory=memory)
@@ -106,26 +93,24 @@ def run(
             size = None if sources.corpus is None else sources.corpus.total_bytes
             counted = Counted(saved, sources.num_files, size, len(sources.tables), 0.0, True)
         if memory is not None:
-            counted.counts.check_training(planned, memory)
+            counted.counts.check_training(plan.max_new_ids, memory)
         if on_counted is not None:
             on_counted(counted)
-        vocab, training = _merge(
-            counted,
-            vocab_size,
-            recipe,
-            start=start,
-            checkpoint=point,
-            num_threads=num_threads,
-            progress=progress,
-        )
-    return Result(vocab, training, counted)
+        return _merge(counted, plan, point, num_threads, progress)
 
 
-def check_pattern(recipe: Recipe) -> None:
-    """Raise now, not at the first `encode`, if the pattern cannot be compiled."""
-    _native.CountBuilder(
-        pattern=recipe.encode_pattern, boundaries=(), alphabet=None, num_threads=1, limit=None
-    )
+def _facts(sources: Sources, plan: TrainingPlan, prune: int | None) -> dict[str, object]:
+    """Return all that the result depends on, as JSON values."""
+    of_sources = sources.facts()
+    return {
+        "version": _native.__version__,
+        "recipe": dataclasses.asdict(plan.recipe),
+        "vocab_size": plan.vocab_size,
+        "start": None if plan.start is None else plan.start.fingerprint,
+        "files": of_sources.pop("files"),
+        "prune": prune,
+        **of_sources,
+    }
 
 
 def _count_events(progress: Progress, planned: int) -> Callable[[int, int | None], None]:
@@ -138,29 +123,24 @@ def _count_events(progress: Progress, planned: int) -> Callable[[int, int | None
 
 def _merge(
     counted: Counted,
-    vocab_size: int,
-    recipe: Recipe,
-    *,
-    start: Vocabulary | None,
+    plan: TrainingPlan,
     checkpoint: Checkpoint | None,
     num_threads: int | None,
     progress: Progress | None,
 ) -> tuple[Vocabulary, Training]:
     counts = counted.counts
-    if start is None:
-        recipe = with_letters_of(counts, recipe)
-    plan = make_plan(vocab_size, recipe, start)
+    plan = with_letters_of(counts, plan)
     resumed = 0 if checkpoint is None else len(checkpoint.merges)
     if progress is not None:
         progress(TrainingEvent("start", resumed, plan.max_new_ids))
     started = time.perf_counter()
     found = _learn(counts, plan, checkpoint, num_threads, progress)
     seconds = time.perf_counter() - started
-    learned, first_tokens = found.merges, found.first_tokens
+    learned, first_tokens, start = found.merges, found.first_tokens, plan.start
     vocab = plan.vocabulary([merge[:3] for merge in learned])
     training = Training(
-        recipe=recipe,
-        vocab_size=vocab_size,
+        recipe=plan.recipe,
+        vocab_size=plan.vocab_size,
         merges_learned=len(learned),
         merges_planned=plan.max_new_ids,
         stop=found.stop,
@@ -179,7 +159,7 @@ def _merge(
         merge_seconds=seconds - found.layout_seconds,
         files=counted.files,
         file_bytes=counted.file_bytes,
-        peak_memory_bytes=_peak_memory(),
+        peak_memory_bytes=peak_bytes(),
         version=_native.__version__,
         start=None
         if start is None
@@ -190,8 +170,45 @@ def _merge(
     return vocab, training
 
 
-def _check_resumed(checkpoint: Checkpoint, plan: Plan) -> int:
-    """Raise unless the merges of a checkpoint follow the plan; return how many ids they add."""
+def _learn(
+    counts: Counts,
+    plan: TrainingPlan,
+    checkpoint: Checkpoint | None,
+    num_threads: int | None,
+    progress: Progress | None,
+) -> Learned:
+    """Learn the merges, resuming and extending the checkpoint's."""
+    resumed: list[MergeRecord] = []
+    if checkpoint is not None:
+        resumed = checkpoint.merges
+        _check_resumed(checkpoint, plan)
+        if checkpoint.stop is not None:
+            return Learned(resumed, checkpoint.stop, checkpoint.first_tokens, 0.0)
+    completed = len(resumed)
+
+    def report(merges: list[MergeRecord]) -> None:
+        nonlocal completed
+        if not merges:
+            return  # the call only gives Python a chance to raise, such as on Ctrl-C
+        before, completed = completed, completed + len(merges)
+        if checkpoint is not None:
+            checkpoint.append(merges)
+        if progress is not None:
+            first = (before // _EVENT_EVERY + 1) * _EVENT_EVERY
+            for number in range(first, completed + 1, _EVENT_EVERY):
+                progress(TrainingEvent("merge", number, plan.max_new_ids))
+
+    found = learn(counts, plan, resumed, num_threads=num_threads, progress=report)
+    learned = [*resumed, *found.merges]
+    first_tokens = found.first_tokens + sum(removed for *_, removed in resumed)
+    if checkpoint is not None:
+        checkpoint.append(learned[completed:])
+        checkpoint.finish(found.stop, first_tokens)
+    return found._replace(merges=learned, first_tokens=first_tokens)
+
+
+def _check_resumed(checkpoint: Checkpoint, plan: TrainingPlan) -> None:
+    """Raise unless the merges of a checkpoint follow the plan."""
     known, reserved = set(plan.base.tokens), set(plan.reserved.values())
     new_ids = 0
     for rank, (left, right, new, *_) in enumerate(checkpoint.merges):
@@ -210,68 +227,33 @@ def _check_resumed(checkpoint: Checkpoint, plan: Plan) -> int:
             "the checkpoint",
             path=checkpoint.path,
         )
-    return new_ids
-
-
-def _learn(
-    counts: Counts,
-    plan: Plan,
-    checkpoint: Checkpoint | None,
-    num_threads: int | None,
-    progress: Progress | None,
-) -> Learned:
-    """Learn the merges, resuming and extending the checkpoint's."""
-    resumed: list[LearnedMerge] = []
-    used_ids = 0
-    if checkpoint is not None:
-        resumed = checkpoint.merges
-        used_ids = _check_resumed(checkpoint, plan)
-        if checkpoint.stop is not None:
-            return Learned(resumed, checkpoint.stop, checkpoint.first_tokens, 0.0)
-    listener = _Listener(len(resumed), plan.max_new_ids, checkpoint, progress)
-    found = learn(
-        counts,
-        plan,
-        first_id=plan.first_id + used_ids,
-        max_new_ids=plan.max_new_ids - used_ids,
-        known=[*plan.base._merges, *(merge[:3] for merge in resumed)],
-        num_threads=num_threads,
-        progress=listener.on_merges,
-    )
-    learned = [*resumed, *found.merges]
-    first_tokens = found.first_tokens + sum(removed for *_, removed in resumed)
-    if checkpoint is not None:
-        checkpoint.append(learned[listener.completed :])
-        checkpoint.finish(found.stop, first_tokens)
-    return found._replace(merges=learned, first_tokens=first_tokens)
 
 
 def learn(
     counts: Counts,
-    plan: Plan,
+    plan: TrainingPlan,
+    resumed: Sequence[MergeRecord] = (),
     *,
-    first_id: int,
-    max_new_ids: int,
-    known: Sequence[tuple[int, int, int]],
     num_threads: int | None,
     steps: tuple[int, int, int] | None = None,
-    progress: Callable[[list[LearnedMerge]], object],
+    progress: Callable[[list[MergeRecord]], object],
 ) -> Learned:
-    """Let the engine learn merges as planned, after those that are known.
+    """Let the engine learn merges as planned, after those that are resumed.
 
     `steps` is how many pairs, pre-tokens and parts of each to record at every step.
     """
-    recipe = plan.recipe
-    limit = plan.token_limit
+    recipe, limit = plan.recipe, plan.token_limit
+    known = [merge[:3] for merge in resumed]
+    used_ids = sum(new >= plan.first_id for _, _, new in known)  # others take reserved ids
     return Learned(
         *_native.train(
             counts._table,
             base_ids=[plan.base.ids.get(bytes([byte])) for byte in range(256)],
-            first_id=first_id,
-            max_new_ids=max_new_ids,
+            first_id=plan.first_id + used_ids,
+            max_new_ids=plan.max_new_ids - used_ids,
             reserved=list(plan.reserved.items()),
             forbidden=list(plan.forbidden),
-            known=list(known),
+            known=[*plan.base._merges, *known],
             tie_break=recipe.tie_break,
             min_frequency=min(recipe.min_frequency, _U64_MAX),
             max_token_bytes=None if limit is None else min(limit, _U32_MAX),
@@ -282,50 +264,13 @@ def learn(
     )
 
 
-class _Listener:
-    """Receives merges from the engine; logs them, and reports every hundredth."""
-
-    def __init__(
-        self,
-        completed: int,
-        planned: int,
-        checkpoint: Checkpoint | None,
-        progress: Progress | None,
-    ) -> None:
-        self.completed = completed
-        self._planned = planned
-        self._checkpoint = checkpoint
-        self._progress = progress
-
-    def on_merges(self, merges: list[LearnedMerge]) -> None:
-        if not merges:
-            return  # the call only gives Python a chance to raise, such as on Ctrl-C
-        before = self.completed
-        self.completed += len(merges)
-        if self._checkpoint is not None:
-            self._checkpoint.append(merges)
-        if self._progress is not None:
-            first = (before // _EVENT_EVERY + 1) * _EVENT_EVERY
-            for number in range(first, self.completed + 1, _EVENT_EVERY):
-                self._progress(TrainingEvent("merge", number, self._planned))
-
-
-def with_letters_of(counts: Counts, recipe: Recipe) -> Recipe:
+def with_letters_of(counts: Counts, plan: TrainingPlan) -> TrainingPlan:
     """Add the bytes of the corpus to Hugging Face's `initial_alphabet`, if the recipe has one."""
-    if recipe.initial_alphabet is None:
-        return recipe
+    if plan.recipe.initial_alphabet is None or plan.start is not None:
+        return plan
     seen: set[int] = set()
     for batch, weights in counts.batches():
         for pretoken, count in zip(batch, weights, strict=True):
             if count:
                 seen.update(pretoken)
-    return recipe.with_letters(seen)
-
-
-def _peak_memory() -> int | None:
-    """Return the peak memory of this process in bytes; None if the system does not report it."""
-    try:
-        import resource
-    except ImportError:  # not on Windows
-        return None
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT
+    return make_plan(plan.vocab_size, plan.recipe.with_letters(seen))

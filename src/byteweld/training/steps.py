@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from byteweld.counts import Counts, Memory
 from byteweld.recipes import Recipe
+from byteweld.training.checkpoint import MergeRecord
 from byteweld.training.plan import make_plan
 from byteweld.training.report import Stop
 from byteweld.training.run import learn, with_letters_of
@@ -93,33 +94,23 @@ def train_step_by_step(
     Takes more memory than `run`, since every pair is tracked. With `memory`, raises if it may not
     fit.
     """
-    recipe = with_letters_of(counts, recipe)
-    plan = make_plan(vocab_size, recipe)
+    plan = with_letters_of(counts, make_plan(vocab_size, recipe))
     if memory is not None:
         counts.check_training(plan.max_new_ids, memory, step_by_step=True)
     done = 0
 
-    def report(merges: list[tuple[int, int, int, int, int]]) -> None:
+    def report(merges: list[MergeRecord]) -> None:
         nonlocal done
         done += len(merges)
         if progress is not None and merges:
             progress(done)
 
-    learned = learn(
-        counts,
-        plan,
-        first_id=plan.first_id,
-        max_new_ids=plan.max_new_ids,
-        known=plan.base._merges,
-        num_threads=num_threads,
-        steps=limits,
-        progress=report,
-    )
+    learned = learn(counts, plan, num_threads=num_threads, steps=limits, progress=report)
     if progress is not None and done < len(learned.merges):
         progress(len(learned.merges))
     before, steps = learned.steps
     return Steps(
-        recipe=recipe,
+        recipe=plan.recipe,
         vocab=plan.vocabulary([merge[:3] for merge in learned.merges]),
         before=_pretokens(before),
         steps=tuple(

@@ -491,7 +491,7 @@ def test_an_unfinished_dataset_names_what_changed(tok, large, tmp_path, stop_aft
         interrupted()
     with pytest.raises(FileExistsError, match="eot was 'append', now 'none'"):
         interrupted(eot="none")
-    with pytest.raises(FileExistsError, match="the tokenizer had fingerprint"):
+    with pytest.raises(FileExistsError, match="the tokenizer's fingerprint was"):
         other = byteweld.train(documents=["another"], vocab_size=300, eos=EOT)
         byteweld.tokenize(large, other, out=out)
     with pytest.raises(FileExistsError, match="format was 'flat', now 'npy'"):
