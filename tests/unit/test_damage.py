@@ -12,7 +12,10 @@ import pytest
 
 import byteweld
 from byteweld.errors import ByteweldError
+from byteweld.sources import open_sources
 from byteweld.training.checkpoint import Checkpoint
+from byteweld.training.plan import make_plan
+from byteweld.training.run import facts_of
 
 pytest.importorskip("pyarrow", reason="no pyarrow; saved counts are Parquet")
 
@@ -36,7 +39,8 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def open_checkpoint(folder: Path, corpus: Path) -> Checkpoint:
-    return Checkpoint.of(folder, recipe=RECIPE, vocab_size=260, files=[corpus])
+    plan = make_plan(260, RECIPE)
+    return Checkpoint(folder, facts_of(open_sources(corpus, recipe=RECIPE), plan, None))
 
 
 @pytest.fixture

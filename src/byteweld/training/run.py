@@ -68,7 +68,7 @@ def run(
     with contextlib.ExitStack() as stack:
         point = None
         if checkpoint is not None:
-            point = Checkpoint(checkpoint, _facts(sources, plan, prune))
+            point = Checkpoint(checkpoint, facts_of(sources, plan, prune))
             stack.callback(point.close)
         # Counts that the caller passes are not loaded again, only compared with the checkpoint's.
         saved = None
@@ -99,7 +99,7 @@ def run(
         return _merge(counted, plan, point, num_threads, progress)
 
 
-def _facts(sources: Sources, plan: TrainingPlan, prune: int | None) -> dict[str, object]:
+def facts_of(sources: Sources, plan: TrainingPlan, prune: int | None) -> dict[str, object]:
     """Return all that the result depends on, as JSON values."""
     of_sources = sources.facts()
     return {
