@@ -52,7 +52,6 @@ class Sources:
     corpus: Corpus | None = None
     tables: tuple[Counts | Path, ...] = ()
     documents: Iterable[Document] | None = None
-    document_files: int = 0  # number of files the documents come from (1 for standard input)
 
     def count(
         self,
@@ -75,17 +74,22 @@ class Sources:
         if of_files is not None:
             tables.append(of_files)
         elif self.corpus is not None:
-            report = None if progress is None else _capped(progress, file_bytes)
+            read = 0
+
+            def report(done: int) -> None:
+                nonlocal read
+                read = done
+                if progress is not None:
+                    progress(min(done, file_bytes) if file_bytes else done, file_bytes or None)
+
             tables.append(count_corpus(self.corpus, recipe, progress=report, **resources))
+            if file_bytes is not None and not self.corpus.has_tables:
+                file_bytes = max(file_bytes, read)  # the size of a pipe was not known
         for table in self.tables:
             tables.append(_load(table, recipe, memory))
         if self.documents is not None:
-            sizes: list[int] = []
-            documents = _measured(self.documents, sizes) if self.document_files else self.documents
-            report = None if progress is None else lambda done: progress(done, None)
-            tables.append(count_corpus(documents, recipe, progress=report, **resources))
-            if self.document_files:
-                file_bytes = (file_bytes or 0) + sum(sizes)
+            of_documents = None if progress is None else lambda done: progress(done, None)
+            tables.append(count_corpus(self.documents, recipe, progress=of_documents, **resources))
         counts = tables[0] if len(tables) == 1 else Counts.merge(tables, **resources)
         return Counted(
             counts, self.num_files, file_bytes, len(self.tables), time.perf_counter() - started
@@ -93,8 +97,8 @@ class Sources:
 
     @property
     def num_files(self) -> int | None:
-        """Number of files, standard input included; None if there are none."""
-        return self.document_files + (len(self.corpus.files) if self.corpus else 0) or None
+        """Number of files; None if there are none."""
+        return len(self.corpus.files) or None if self.corpus else None
 
     @property
     def is_counted(self) -> bool:
@@ -283,19 +287,3 @@ def _load(table: Counts | Path, recipe: Recipe, memory: Memory | None) -> Counts
             f"{recipe.boundaries}; count again with the same special_tokens="
         )
     return counts
-
-
-def _capped(
-    progress: Callable[[int, int | None], object], total: int | None
-) -> Callable[[int], object]:
-    if total is None:  # a table in memory
-        return lambda done: progress(done, None)
-    return lambda done: progress(min(done, total), total)
-
-
-def _measured(documents: Iterable[Document], sizes: list[int]) -> Iterator[Document]:
-    total = 0
-    for document in documents:
-        total += len(document)
-        yield document
-    sizes.append(total)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import gzip
-import io
+import json
 import os
 import pty
 import re
+import socket
 import subprocess
 import sys
 
 import pytest
 
-from byteweld.cli import _errors, _input, _output
+from byteweld.cli import _errors, _output
 
 
 @pytest.mark.parametrize(
@@ -106,16 +107,34 @@ def test_the_bar_of_a_terminal_obeys_no_color(tmp_path):
     assert "\x1b[38;5;" not in drawn and "\x1b[32m" not in drawn
 
 
-@pytest.mark.parametrize("block", [1, 2, 3, 7, 1 << 20])
-@pytest.mark.parametrize(
-    "text", [b"", b"a", b"--", b"a--b", b"a--b--", b"---a-b----c-", b"-", b"a--" * 10]
-)
-def test_separators_are_found_wherever_a_block_ends(monkeypatch, text, block):
-    monkeypatch.setattr(_input, "_BLOCK_BYTES", block)
-    expected = text.split(b"--")
-    if expected[-1] == b"":
-        expected.pop()
-    assert list(_input._between(io.BytesIO(text), b"--")) == expected
+@pytest.mark.parametrize("content", [b"", b"a", b"--", b"a--b", b"a--b--", b"-\r--b\n----c-\n"])
+@pytest.mark.parametrize("flags", [(), ("--lines",), ("--separator", "--")])
+def test_an_argument_standard_input_and_a_file_are_split_into_the_same_documents(
+    run, saved, tmp_path, content, flags
+):
+    (tmp_path / "a.txt").write_bytes(content)
+    shown = [
+        json.loads(run("tokens", *source, *flags, "--show", "--json", stdin=content).out)
+        for source in (["a.txt"], ["-"], ["--text", content.decode()])
+    ]
+    documents = [
+        ["".join(token["bytes"] for token in found["tokens"]) for found in one["documents"]]
+        for one in shown
+    ]
+    assert documents[0] == documents[1] == documents[2]
+
+
+def test_standard_input_may_be_a_socket_or_a_file_that_was_read_in_part(saved, tmp_path):
+    line = [sys.executable, "-m", "byteweld", "tokens", "-"]
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        ours.sendall(b"low lower")
+        ours.shutdown(socket.SHUT_WR)
+        assert b"  9 " in subprocess.run(line, stdin=theirs, capture_output=True, check=True).stdout
+    (tmp_path / "a.txt").write_bytes(b"header\nlow lower")
+    with (tmp_path / "a.txt").open("rb", buffering=0) as file:
+        file.seek(7)
+        assert b"  9 " in subprocess.run(line, stdin=file, capture_output=True, check=True).stdout
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 
@@ -304,27 +305,29 @@ def test_skipped_documents_are_reported(tmp_path, run):
 
 
 @pytest.mark.parametrize("verb", [("train", "--vocab-size", "300"), ("count",), ("tokens",)])
-@pytest.mark.parametrize(
-    ("flags", "name"),
-    [
-        (("--field", "text"), "--field"),
-        (("--field", "body"), "--field"),
-        (("--on-error", "skip"), "--on-error skip"),
-        (("--on-error", "replace"), "--on-error replace"),
-    ],
-)
-def test_options_without_effect_on_standard_input_are_refused(
-    run, tiny, tmp_path, verb, flags, name
-):
+@pytest.mark.parametrize("field", ["text", "body"])
+def test_a_field_without_effect_on_standard_input_is_refused(run, tiny, tmp_path, verb, field):
     tiny.save(tmp_path / "t.json")
     (tmp_path / "a.txt").write_bytes(b"ab ab")
     tokenizer = ("--tokenizer", "t.json") if verb == ("tokens",) else ()
     line = (*verb, *tokenizer, "a.txt", "-")
-    assert run(*line, *flags, stdin=b"ab") == (
+    assert run(*line, "--field", field, stdin=b"ab") == (
         2,
         b"",
-        f"byteweld: {name} has no effect on standard input (-), which is plain text without "
-        f"--json-lines; pass that or the name of a file, or leave {name} out\n",
+        "byteweld: --field has no effect on standard input (-), which is plain text without "
+        "--json-lines; pass that or the name of a file, or leave --field out\n",
     )
-    assert run(*line, "--on-error", "fail", stdin=b"ab").code == 0
-    assert run(*line[:-1], *flags, *(["--force"] if verb[0] == "train" else [])).code == 0
+    assert run(*line, "--on-error", "skip", stdin=b"ab").code == 0
+    force = ["--force"] if verb[0] == "train" else []
+    assert run(*line[:-1], "--field", field, *force).code == 0
+
+
+@pytest.mark.parametrize("verb", [("train", "--vocab-size", "300", "--force"), ("count",)])
+def test_standard_input_is_read_like_a_file_and_its_size_is_known_at_the_end(run, tmp_path, verb):
+    (tmp_path / "a.txt").write_bytes(b"ab ab")
+    for content in (b"low low", gzip.compress(b"low low")):
+        size = 5 + len(content)
+        found = run(*verb, "a.txt", "-", stdin=content)
+        assert f"counted 4 pre-tokens, 4 distinct, in 2 files, {size} bytes" in found.err
+    found = run(*verb, "-", "--on-error", "skip", stdin=b"\xff")
+    assert "skipped 1 document" in found.err

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from byteweld.cli import _input, _output
-from byteweld.cli._documents import check_stdin, say_skipped_files
-from byteweld.corpus import ByteCounts, Outside, ReadingOptions, open_corpus
-from byteweld.corpus import Reading as CorpusReading
-from byteweld.evaluation import byte_counts
+from byteweld.cli import _output
+from byteweld.cli._documents import Documents
+from byteweld.corpus import ReadingOptions
 from byteweld.markup import Child, element, wide
 from byteweld.render import visible_name
 from byteweld.report import Custom, Displayable, Report, Text
 from byteweld.vocab import ASCII_BYTES
 
 _ALPHABET = bytes(sorted(ASCII_BYTES))
-_OUTSIDE = re.compile(b"[^" + re.escape(_ALPHABET) + b"]")
 _LEVELS = (".", "░", "▒", "▓", "█")
 _LEVEL_NAMES = ("unused", "cold", "warm", "hot", "very hot")
 _COLORS = (238, 24, 37, 214, 196)
@@ -43,22 +38,16 @@ class HeatMap(Displayable):
 
     def __init__(self, source: str, reading: ReadingOptions) -> None:
         self.source = source
-        self.files = 1
-        check_stdin([source], reading)
-        if source == _input.STDIN and not reading.get("json_lines"):
-            self._found = _count_stdin(reading)
-            return
-        if source == _input.STDIN:
-            source = _input.STDIN_FILE
-        corpus = open_corpus(source, CorpusReading.of(reading))
+        documents = Documents([source], reading)
+        corpus = documents.corpus
+        with documents.progress("counting", is_stored=True) as advance:
+            found = corpus.count_bytes(_ALPHABET, advance)
+        if found.first_outside is not None:
+            file = documents.name(found.first_outside.file)
+            found = found._replace(first_outside=found.first_outside._replace(file=file))
+        self._found = found
         self.files = len(corpus.files)
-        with _output.progress(
-            "counting", corpus.total_bytes, "bytes", is_compressed=corpus.has_compressed
-        ) as advance:
-            self._found = corpus.count_bytes(_ALPHABET, advance)
-        say_skipped_files(Counter(corpus.skipped_files))
-        if self._found.skipped_documents:
-            _output.say(f"skipped {_output.amount(self._found.skipped_documents, 'document')}")
+        documents.say_skipped(found.skipped_documents)
 
     @property
     def counts(self) -> list[int]:
@@ -176,19 +165,6 @@ def _compact(count: int) -> str:
         if count >= unit:
             return f"{count // unit}{name}"
     return str(count) if count else "·"
-
-
-def _count_stdin(reading: ReadingOptions) -> ByteCounts:
-    counts = [0] * 256
-    first: Outside | None = None
-    offset = 0
-    for block in _input.blocks(separator=reading.get("separator")):
-        counts = [sum(pair) for pair in zip(counts, byte_counts(block), strict=True)]
-        if first is None and (match := _OUTSIDE.search(block)):
-            at = None if reading.get("separator") is not None else offset + match.start()
-            first = Outside(_input.STDIN, at, match[0][0])
-        offset += len(block)
-    return ByteCounts(counts, first, int(first is not None), 0)
 
 
 def _cell(level: int, color: bool) -> str:

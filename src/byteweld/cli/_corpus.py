@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Self
 
 import byteweld
 from byteweld.cli import _input, _output
-from byteweld.cli._documents import check_stdin, say_skipped_files
+from byteweld.cli._documents import say_skipped_files
 from byteweld.corpus import ReadingOptions
 from byteweld.sources import Counted, Sources, open_sources
 
@@ -20,33 +19,14 @@ def open_all(
     reading: ReadingOptions,
     without: str | None = None,
 ) -> Sources:
-    """Find the files of all sources; `-` is standard input, read as documents or JSON lines.
+    """Find the files of all sources; `-` is standard input.
 
     `without` is a folder to exclude, even if it is inside a source.
     """
-    check_stdin(sources, reading)
-    if reading.get("json_lines"):
-        sources = [_input.STDIN_FILE if name == _input.STDIN else name for name in sources]
-    paths = [source for source in sources if source != _input.STDIN]
-    documents = None
-    if len(paths) < len(sources):
-        by_line = reading.get("lines", False) or (
-            recipe is not None and recipe.document_unit == "line"
-        )
-        documents = _input.stdin_documents(lines=by_line, separator=reading.get("separator"))
-    if not paths:
-        return Sources(documents=documents, document_files=1)
-    found = open_sources(
-        paths,
-        documents=documents,
-        recipe=recipe,
-        options=reading,
-        without=without,
-    )
-    say_skipped_files(Counter(found.skipped_files))
-    if documents is None:
-        return found
-    return Sources(corpus=found.corpus, tables=found.tables, documents=documents, document_files=1)
+    files = _input.files(sources, reading)
+    found = open_sources(files, recipe=recipe, options=reading, without=without)
+    say_skipped_files(found.skipped_files)
+    return found
 
 
 class Bars:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from byteweld.cli import _errors, _input, _output
+from byteweld.cli import _input, _output
 from byteweld.corpus import Corpus, File, ReadingOptions, open_corpus, whole_file
 from byteweld.corpus import Reading as CorpusReading
 
@@ -24,11 +24,13 @@ class Documents:
     def __init__(
         self, sources: Sequence[str], reading: ReadingOptions, *, text: str | None = None
     ) -> None:
-        check_stdin(sources, reading)
-        self._reading = reading
-        self._text = text
-        self._how = CorpusReading.of(reading)
-        self._corpora = [None if s == _input.STDIN else open_corpus(s, self._how) for s in sources]
+        how = CorpusReading.of(reading)
+        files = _input.files(sources, reading)
+        self.corpus = open_corpus(files, how) if files else Corpus(reading=how)
+        self._stdin = [
+            file for file, source in zip(files, sources, strict=True) if source == _input.STDIN
+        ]
+        self._texts = None if text is None else _input.split(_input.argument_bytes(text), reading)
         self._bytes_read = 0  # of finished files, as stored
         self._text_bytes = 0  # of all documents so far
         self._current: object = None
@@ -36,28 +38,24 @@ class Documents:
         self.files = 0
 
     def __iter__(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        for name, documents in self._by_file():
+        texts = [] if self._texts is None else [(TEXT, iter(self._texts))]
+        for name, documents in itertools.chain(texts, self.corpus.by_file()):
             self.files += 1
             self._current = documents
-            yield name, self._counted(documents)
+            yield self.name(name), self._counted(documents)
             self._bytes_read += getattr(documents, "bytes_read", 0)
             self._skipped = self.skipped
             self._current = None
 
+    def name(self, file: str) -> str:
+        """The name of a file as the user knows it."""
+        return _input.STDIN if file in self._stdin else file
+
     @property
     def paths(self) -> list[File | None]:
         """All files in order; None is standard input."""
-        found: list[File | None] = []
-        for corpus in self._corpora:
-            found += [None] if corpus is None else map(whole_file, corpus.files)
-        return found
-
-    def corpus(self) -> Corpus:
-        """All files, to be divided among tasks."""
-        corpora = [corpus for corpus in self._corpora if corpus is not None]
-        assert self._text is None and len(corpora) == len(self._corpora)  # checked before
-        files = itertools.chain.from_iterable(corpus.files for corpus in corpora)
-        return Corpus(files=tuple(files), reading=self._how)
+        files = map(whole_file, self.corpus.files)
+        return [None if str(file) in self._stdin else file for file in files]
 
     def note(self, *, files: int, skipped: int) -> None:
         """Take what tasks have read, instead of reading it here."""
@@ -68,25 +66,6 @@ class Documents:
         """Number of malformed documents skipped so far."""
         return self._skipped + getattr(self._current, "skipped", 0)
 
-    def stored_bytes(self, text_bytes: int) -> int:
-        """About how many bytes of the files hold the text encoded so far; reading is ahead."""
-        read = self._bytes_read + getattr(self._current, "bytes_read", 0)
-        return round(read * text_bytes / max(1, self._text_bytes))
-
-    def _by_file(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        lines = self._reading.get("lines", False)
-        separator = self._reading.get("separator")
-        if self._text is not None:
-            content = _input.argument_bytes(self._text)
-            yield TEXT, _input.split(content, lines=lines, separator=separator)
-        for corpus in self._corpora:
-            if corpus is None and self._reading.get("json_lines"):
-                yield _input.STDIN, open_corpus(_input.STDIN_FILE, self._how).documents()
-            elif corpus is None:
-                yield _input.STDIN, _input.stdin_documents(lines=lines, separator=separator)
-            else:
-                yield from corpus.by_file()
-
     def _counted(self, documents: Iterator[bytes]) -> Iterator[bytes]:
         for document in documents:
             self._text_bytes += len(document)
@@ -94,35 +73,29 @@ class Documents:
 
     @contextlib.contextmanager
     def progress(
-        self, what: str, *, beside_data: bool = False, in_tasks: bool = False
+        self, what: str, *, beside_data: bool = False, is_stored: bool = False
     ) -> Iterator[Callable[[int], None]]:
         """Show progress in stored bytes; yields a function of the text bytes encoded so far.
 
-        If the work is done `in_tasks`, it is a function of the stored bytes.
+        If `is_stored`, it is a function of the stored bytes.
         """
-        corpora = [corpus for corpus in self._corpora if corpus is not None]
-        is_known = self._text is None and len(corpora) == len(self._corpora)
-        total = sum(corpus.total_bytes for corpus in corpora) if is_known else None
-        is_compressed = total is not None and any(corpus.has_compressed for corpus in corpora)
+        is_known = self._texts is None and not self._stdin
+        total = self.corpus.total_bytes if is_known else None
+        is_compressed = is_known and self.corpus.has_compressed
         with _output.progress(
-            what,
-            total,
-            "bytes",
-            is_compressed=is_compressed,
-            beside_data=beside_data,
+            what, total, "bytes", is_compressed=is_compressed, beside_data=beside_data
         ) as advance:
-            if in_tasks or total is None:
-                yield advance
-            else:
-                yield lambda done: advance(self.stored_bytes(done))
+
+            def advance_stored(text_bytes: int) -> None:
+                # About how much of the files holds this text; reading is ahead.
+                read = self._bytes_read + getattr(self._current, "bytes_read", 0)
+                advance(round(read * text_bytes / max(1, self._text_bytes)))
+
+            yield advance if is_stored or total is None else advance_stored
 
     def say_skipped(self, documents: int | None = None) -> None:
         """Report skipped files, by extension, and skipped documents; by default those so far."""
-        by_extension: Counter[str] = Counter()
-        for corpus in self._corpora:
-            if corpus is not None:
-                by_extension.update(corpus.skipped_files)
-        say_skipped_files(by_extension)
+        say_skipped_files(self.corpus.skipped_files)
         documents = self.skipped if documents is None else documents
         if documents:
             _output.say(f"skipped {_output.amount(documents, 'document')}")
@@ -133,30 +106,13 @@ def say_resumed(stored_bytes: int) -> None:
     _output.say(f"resuming after {_output.size(stored_bytes)}")
 
 
-def say_skipped_files(by_extension: Counter[str]) -> None:
+def say_skipped_files(by_extension: Mapping[str, int]) -> None:
     """Report the files in folders that were skipped because of their extension."""
     if not by_extension:
         return
-    common = by_extension.most_common(_SHOWN_EXTENSIONS)
+    common = Counter(by_extension).most_common(_SHOWN_EXTENSIONS)
     names = [f"{name or 'no extension'} ({count:,})" for name, count in common]
-    more = len(by_extension) - len(common)
-    if more:
-        names.append(f"{more:,} more")
-    files = _output.amount(by_extension.total(), "file")
+    if len(by_extension) > len(common):
+        names.append(f"{len(by_extension) - len(common):,} more")
+    files = _output.amount(sum(by_extension.values()), "file")
     _output.say(f"skipped {files} with other extensions: {', '.join(names)}; use --ext to choose")
-
-
-def check_stdin(sources: Sequence[str], reading: ReadingOptions) -> None:
-    """Refuse options that have no effect on standard input."""
-    if _input.STDIN not in sources or reading.get("json_lines"):
-        return
-    on_error = reading.get("on_error", "fail")
-    for flag, is_given in (
-        ("--field", reading.get("field") is not None),
-        (f"--on-error {on_error}", on_error != "fail"),
-    ):
-        if is_given:
-            raise _errors.UsageError(
-                f"{flag} has no effect on standard input (-), which is plain text without "
-                f"--json-lines; pass that or the name of a file, or leave {flag} out"
-            )

@@ -5,20 +5,23 @@ All input is read byte for byte; nothing is stripped.
 
 from __future__ import annotations
 
+import contextlib
 import io
+import os
 import re
+import shutil
+import stat
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 from byteweld._files import COMPRESSED_SUFFIXES
 from byteweld.cli import _errors, _output
-from byteweld.corpus import FOLDER_EXTENSIONS
+from byteweld.corpus import FOLDER_EXTENSIONS, ReadingOptions
 
 STDIN = "-"
-STDIN_FILE = "/dev/stdin"  # as a file, which the engine reads
-_BLOCK_BYTES = 1 << 20
+_STDIN_FILE = "/dev/stdin"
 BATCH_BYTES = 8 << 20
 # An argument that ends in one of these is taken for a file name.
 _EXTENSIONS = frozenset(
@@ -85,11 +88,8 @@ def is_file(source: str, *, is_strict: bool = False) -> bool:
     """
     if source == STDIN:
         return True
-    try:
-        if Path(source).exists():
-            return True
-    except (OSError, ValueError):  # too long for a path, or with a NUL
-        return False
+    if _exists(source):
+        return True
     looks_like_path = _looks_like_path(source)
     if not looks_like_path and not (is_strict and len(source.split()) == 1):
         return False
@@ -109,50 +109,47 @@ def _looks_like_path(text: str) -> bool:
     return re.fullmatch(r"~.*|[\w.+@-]*/[\w./+@-]*", text) is not None
 
 
-def stdin_documents(*, lines: bool, separator: str | None) -> Iterator[bytes]:
-    """Read standard input as one document, one per line, or those between separators."""
-    yield from _documents(_output.stdin(), lines=lines, separator=separator)
+def files(given: Sequence[str], reading: ReadingOptions) -> list[str]:
+    """The sources as the engine reads them: standard input is a file, too."""
+    if STDIN not in given:
+        return list(given)
+    if reading.get("field") is not None and not reading.get("json_lines"):
+        raise _errors.UsageError(
+            "--field has no effect on standard input (-), which is plain text without "
+            "--json-lines; pass that or the name of a file, or leave --field out"
+        )
+    file = _stdin_file()
+    return [file if source == STDIN else source for source in given]
 
 
-def blocks(*, separator: str | None) -> Iterator[bytes]:
-    """Read standard input block by block or, if there is a separator, document by document."""
+def _stdin_file() -> str:
+    """A path that reads standard input.
+
+    Opening /dev/stdin fails for a socket, and reads a file from its start, whatever was read of it
+    before. So these come through a pipe.
+    """
     stream = _output.stdin()
-    if separator is not None:
-        yield from _documents(stream, lines=False, separator=separator)
-        return
-    while block := stream.read(_BLOCK_BYTES):
-        yield block
+    with contextlib.suppress(OSError):  # not a file of the system
+        mode = os.fstat(stream.fileno()).st_mode
+        is_at_start = stat.S_ISREG(mode) and stream.tell() == 0
+        if stream.fileno() == 0 and (is_at_start or stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)):
+            return _STDIN_FILE
+    read, write = os.pipe()
+
+    def copy() -> None:
+        with open(write, "wb") as pipe:  # noqa: PTH123 (a descriptor)
+            shutil.copyfileobj(stream, pipe)
+
+    threading.Thread(target=copy, daemon=True).start()
+    return f"/dev/fd/{read}"
 
 
-def split(content: bytes, *, lines: bool, separator: str | None) -> Iterator[bytes]:
-    """Split text given as an argument, in the same way as standard input."""
-    yield from _documents(io.BytesIO(content), lines=lines, separator=separator)
-
-
-def _documents(stream: BinaryIO, *, lines: bool, separator: str | None) -> Iterator[bytes]:
-    if separator is not None:
-        yield from _between(stream, argument_bytes(separator))
-    elif lines:
-        yield from stream
-    else:
-        yield stream.read()
-
-
-def _between(stream: BinaryIO, separator: bytes) -> Iterator[bytes]:
-    if not separator:
-        raise ValueError("separator is empty; it must be at least one byte")
-    rest = bytearray()
-    searched = 0  # no separator starts before this offset
-    while block := stream.read(_BLOCK_BYTES):
-        rest += block
-        start = 0
-        while (end := rest.find(separator, searched)) >= 0:
-            yield bytes(rest[start:end])
-            start = searched = end + len(separator)
-        del rest[:start]
-        searched = max(0, len(rest) - len(separator) + 1)
-    if rest:
-        yield bytes(rest)
+def split(content: bytes, reading: ReadingOptions) -> list[bytes]:
+    """Split text given as an argument into documents, as a file is split."""
+    if (separator := reading.get("separator")) is not None:
+        documents = content.split(argument_bytes(separator))
+        return documents if documents[-1] else documents[:-1]
+    return list(io.BytesIO(content)) if reading.get("lines") else [content]
 
 
 def argument_bytes(text: str) -> bytes:

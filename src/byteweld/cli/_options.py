@@ -21,8 +21,8 @@ _KILO = 1024
 
 SHARED = """
 Args:
-    source (SOURCE...): Files, folders, globs or URLs, or - for standard input, which is plain,
-        uncompressed text: one document unless --lines, --separator or --json-lines splits it.
+    source (SOURCE...): Files, folders, globs or URLs, or - for standard input, which is text: one
+        document unless --lines, --separator or --json-lines splits it.
     text: The text to use, instead of SOURCE.
     special_text (WHAT): How to treat special tokens that occur in the text. fail: stop with an
         error. text: encode them as ordinary text. special: encode each as its id.

@@ -96,7 +96,9 @@ class RankOptions(NamedTuple):
     rank: options.Natural | None = None
     world_size: options.Positive | None = None
 
-    def open(self, runner: RunnerOptions, threads: int | None) -> RankRunner | None:
+    def open(
+        self, runner: RunnerOptions, sources: Sequence[str], threads: int | None
+    ) -> RankRunner | None:
         """Return the rank; None if there are none."""
         if self.rank is None and self.world_size is None:
             return None
@@ -108,6 +110,10 @@ class RankOptions(NamedTuple):
             )
         if runner.runner != "local":
             raise _errors.UsageError("--rank is for processes without --runner; leave one out")
+        if _input.STDIN in sources:
+            raise _errors.UsageError(
+                "standard input (-) cannot be divided among ranks; pass the name of a file"
+            )
         given = runner._given("runner")
         for name in given.keys() - {"slice_bytes", "max_failures"}:
             raise _errors.UsageError(f"--{name.replace('_', '-')} has no effect with --rank")

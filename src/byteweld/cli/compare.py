@@ -101,12 +101,12 @@ def run(
     }
     with (
         runner.open(threads, keeps=True) as tasks,
-        files.progress("comparing", in_tasks=tasks is not None) as advance,
+        files.progress("comparing", is_stored=tasks is not None) as advance,
     ):
         if tasks is None:
             found = compare_files(tokenizers, files, num_threads=threads, progress=advance, **how)
         else:
-            corpus = files.corpus()
+            corpus = files.corpus
             found, skipped = compare_corpus(
                 tasks, tokenizers, corpus, progress=advance, resumed=say_resumed, **how
             )

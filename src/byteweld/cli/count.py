@@ -60,7 +60,7 @@ def run(
     if out is not None:
         _check_out(out, force=force)
     runner.check(source, threads)
-    rank = ranks.open(runner, threads)
+    rank = ranks.open(runner, source, threads)
     sources = _corpus.open_all(source, chosen, reading)
     if rank is not None:
         _count_share(rank, sources, chosen, out, memory)
@@ -142,8 +142,8 @@ def say_saved(out: str, seconds: float) -> None:
 
 
 def _only_files(sources: Sources) -> Corpus:
-    if sources.corpus is None or sources.tables or sources.documents is not None:
-        raise _errors.UsageError("tasks count files; leave saved counts and - out")
+    if sources.corpus is None or sources.tables:
+        raise _errors.UsageError("tasks count files; leave saved counts out")
     return sources.corpus
 
 

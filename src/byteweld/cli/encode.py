@@ -76,7 +76,7 @@ def run(
 
 def _documents(sources: Sequence[str], text: str | None, lines: bool) -> Iterator[bytes]:
     if text is not None:
-        yield from _input.split(_input.argument_bytes(text), lines=lines, separator=None)
+        yield from _input.split(_input.argument_bytes(text), {"lines": lines})
     for source in sources:
         if lines:
             yield from _input.read_lines(source)

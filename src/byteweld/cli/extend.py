@@ -113,8 +113,8 @@ def run(
         tokenizer: The tokenizer to extend: a file, a folder, or the name of a vocabulary (see
             `byteweld list`).
         source (SOURCE...): The corpus to learn from. Files, folders, globs or URLs, or - for
-            standard input, which is plain, uncompressed text: one document unless --lines,
-            --separator or --json-lines splits it.
+            standard input, which is text: one document unless --lines, --separator or --json-lines
+            splits it.
         add: How many tokens to add; 4k is 4 x 1024. With words, the most to add. Default with
             words: as many as they need.
         word (WORD): A word to make a single token, instead of a corpus. May be repeated.

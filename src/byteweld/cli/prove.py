@@ -114,10 +114,10 @@ def run(
             peer_of_tasks = WorkerPeer(
                 opened, path, format, tok.vocab, pattern=pattern, num_threads=num_threads
             )
-            with files.progress("proving", in_tasks=True) as advance:
+            with files.progress("proving", is_stored=True) as advance:
                 proved = prove_corpus(
                     tasks,
-                    files.corpus(),
+                    files.corpus,
                     ours,
                     peer_of_tasks,
                     skip_failures=skip_failures,

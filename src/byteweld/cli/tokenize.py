@@ -8,10 +8,9 @@ import time
 from typing import Annotated, Any
 
 import byteweld
-from byteweld.cli import _corpus, _errors, _input, _output
+from byteweld.cli import _corpus, _errors, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Fields
-from byteweld.cli._documents import check_stdin
 from byteweld.cli._runner import RankOptions, RunnerOptions
 from byteweld.dataset.estimate import Estimate, estimate
 from byteweld.dataset.make import Made, Progress, encode_share
@@ -80,18 +79,10 @@ def run(
             says how many there were. Default: text.
     """
     runner.check(source, threads)
-    rank = ranks.open(runner, threads)
+    rank = ranks.open(runner, source, threads)
     tok = lacking.load(tokenizer)
     plan = Options(format=format, **layout).complete(tok)
-    if rank is not None and _input.STDIN in source:
-        raise _errors.UsageError(
-            "standard input (-) cannot be divided among ranks; pass the name of a file"
-        )
-    # As a file, standard input streams, however long, and may be compressed.
-    files = [_input.STDIN_FILE if name == _input.STDIN else name for name in source]
-    if "field" in reading:
-        check_stdin(source, reading)
-    sources = _corpus.open_all(files, None, reading, without=out)
+    sources = _corpus.open_all(source, None, reading, without=out)
     if dry_run:
         found = estimate(sources, tok, plan, num_threads=threads)
         if json:

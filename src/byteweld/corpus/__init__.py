@@ -118,6 +118,8 @@ class Reading:
             value = getattr(self, name)
             if value is not None or name != "separator":
                 check_text(name, value)
+        if self.separator == "":
+            raise ValueError("separator is empty; it must be at least one byte")
 
     @classmethod
     def of(
