@@ -146,7 +146,7 @@ def test_an_extra_argument_is_refused():
 
 
 def test_the_help_page_shows_what_is_not_hidden(command):
-    assert command.help_page(60) == (
+    assert "\n".join(command.help_page(60)) == (
         "Usage: byteweld verb [OPTIONS] FIRST REST...\n"
         "\n"
         "Do it.\n"

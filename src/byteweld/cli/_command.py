@@ -5,11 +5,13 @@ the others options: the name gives the flag, the type says how the value is read
 whether it may be left out. A NamedTuple, or `Fields` of a class, bundles several options. Their
 help is in sections of the docstring, as in `threads (N): Number of threads.`; the title of a
 section is that of a group, and options of a group "Hidden", or without help, are not shown.
-`_options.SHARED` has the help of parameters of many verbs.
+`_options.SHARED` has the help of parameters of many verbs. A module may also have WORDS, which help
+texts mention; ALIASES, hidden names of options; and prepare(), which changes the arguments first.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 import re
 import textwrap
@@ -55,7 +57,7 @@ class Parameter(NamedTuple):
     choices: tuple[str, ...]
     is_list: bool
     is_required: bool
-    bundle: str | None  # the parameter of run() that bundles it
+    bundle: str  # the parameter of run() that bundles it; empty for none
 
     @property
     def shown(self) -> str:
@@ -85,38 +87,37 @@ class Command:
     def __init__(self, name: str, module: ModuleType) -> None:
         self.name = name
         self._module = module
-        text, entries = sections(module.run.__doc__)
-        self._text = text
-        self._hints = typing.get_type_hints(module.run, include_extras=True)
+        self._aliases: Mapping[str, str] = getattr(module, "ALIASES", {})
+        self._text, self._entries = sections(module.run.__doc__)
+        self._bundles: dict[str, Any] = {}  # parameters of run() that bundle options
+        hints = typing.get_type_hints(module.run, include_extras=True)
         parameters = inspect.signature(module.run).parameters.values()
-        self.params = [p for one in parameters for p in self._parameters(one, entries)]
+        self.params = [p for one in parameters for p in self._parameters(one, hints[one.name])]
         self._by_flag = {flag: p for p in self.params for flag in p.flags}
 
-    def _parameters(
-        self, given: inspect.Parameter, entries: Mapping[str, Entry]
-    ) -> Iterator[Parameter]:
+    def _parameters(self, given: inspect.Parameter, hint: Any) -> Iterator[Parameter]:
         from byteweld.cli import _options
 
         words = getattr(self._module, "WORDS", {})
-        name, hint, shared = given.name, self._hints[given.name], _options.shared()
-        fields = next((note for note in _notes(hint) if isinstance(note, Fields)), None)
-        if fields is not None:
-            more = {
-                n: e._replace(group=fields.title) for n, e in sections(fields.of.__doc__)[1].items()
-            }
-            entries = {**more, **shared, **entries}
-            known = typing.get_type_hints(fields.of, include_extras=True)
-            for field in fields.names or known:
-                yield _parameter(field, known[field], entries.get(field), words, bundle=name)
-        elif _is_bundle(hint):
-            entries = {**shared, **sections(hint.__doc__)[1]}
-            for field, kind in typing.get_type_hints(hint, include_extras=True).items():
-                default = hint._field_defaults.get(field)
-                yield _parameter(field, kind, entries.get(field), words, default, bundle=name)
-        else:
+        name, shared = given.name, _options.shared()
+        kind, _, notes = _unwrapped(hint)
+        fields = next((note for note in notes if isinstance(note, Fields)), None)
+        if fields is None and not (isinstance(kind, type) and issubclass(kind, tuple)):
+            entry = self._entries.get(name) or shared.get(name)
             is_option = given.kind is given.KEYWORD_ONLY
-            entry = entries.get(name) or shared.get(name)
             yield _parameter(name, hint, entry, words, given.default, is_option=is_option)
+            return
+        bundle = kind if fields is None else fields.of
+        entries = shared | sections(bundle.__doc__)[1]
+        if fields is not None:  # not written for the command line
+            entries = {n: e._replace(group=fields.title) for n, e in entries.items()}
+            entries |= shared | self._entries
+        self._bundles[name] = dict if fields is not None else kind
+        defaults = getattr(bundle, "_field_defaults", {})
+        known = typing.get_type_hints(bundle, include_extras=True)
+        for field in (fields and fields.names) or known:
+            entry = entries.get(field)
+            yield _parameter(field, known[field], entry, words, defaults.get(field), bundle=name)
 
     @property
     def options(self) -> list[Parameter]:
@@ -130,6 +131,7 @@ class Command:
         if prepare := getattr(self._module, "prepare", None):
             arguments = prepare(arguments)
         values: dict[str, Any] = {}
+        self._used: dict[str, str] = {}  # the flag of each option that is given
         positional: list[str] = []
         rest = arguments[::-1]
         while rest:
@@ -148,17 +150,12 @@ class Command:
 
     def _bundled(self, values: dict[str, Any]) -> dict[str, Any]:
         """Group the values of bundled options into the parameters of run() that bundle them."""
-        grouped: dict[str, Any] = {}
+        grouped: dict[str, dict[str, Any]] = {name: {} for name in ("", *self._bundles)}
         for parameter in self.params:
-            where = grouped
-            if parameter.bundle is not None:
-                where = grouped.setdefault(parameter.bundle, {})
             if parameter.name in values:
-                where[parameter.name] = values[parameter.name]
-        for name, hint in self._hints.items():
-            if _is_bundle(hint):
-                grouped[name] = hint(**grouped[name])
-        return grouped
+                grouped[parameter.bundle][parameter.name] = values[parameter.name]
+        bundles = {name: make(**grouped[name]) for name, make in self._bundles.items()}
+        return grouped[""] | bundles
 
     def _option(self, argument: str, rest: list[str], values: dict[str, Any]) -> None:
         """Read one option; `rest` has the arguments after it, in reverse order."""
@@ -166,11 +163,14 @@ class Command:
         given = value if equals else None
         if not argument.startswith("--"):  # -t PATH, -tPATH
             flag, given = argument[:2], argument[2:] or None
-        parameter = self._by_flag.get(flag)
+        parameter = self._by_flag.get(self._aliases.get(flag, flag))
         if parameter is None:
             known = [name for p in self.options for name in p.flags]
             hint = _errors.nearest(flag, [*known, "--help"])
             raise _errors.UsageError(f"{self.name} has no option {flag!r}{hint}")
+        other = self._used.setdefault(parameter.name, flag)
+        if other != flag and not self._aliases.keys().isdisjoint((other, flag)):
+            raise _errors.UsageError(f"{other} and {flag} are the same option; pass one of them")
         if parameter.read is None:
             if given is not None:
                 raise self._wrong(f"{flag} takes no value")
@@ -213,27 +213,27 @@ class Command:
 
     # ------------------------------------------------------------------------ help
 
-    def help_page(self, width: int) -> str:
-        """Render the help page."""
-        return "\n".join(self._help_lines(width))
-
-    def _help_lines(self, width: int) -> Iterator[str]:
+    def help_page(self, width: int) -> Iterator[str]:
+        """Yield the lines of the help page."""
         arguments = [p for p in self.params if not p.flags]
         yield " ".join([f"Usage: byteweld {self.name} [OPTIONS]", *(p.shown for p in arguments)])
         yield ""
         for paragraph in self._text.split("\n\n"):
             yield from _wrap(paragraph, width)
             yield ""
-        groups: dict[str, list[Parameter]] = {"Arguments": arguments} if arguments else {}
-        for parameter in self.options:
-            groups.setdefault(parameter.group, []).append(parameter)
-        groups.setdefault("Options", [])
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for p in arguments + self.options:
+            groups.setdefault(p.group if p.flags else "Arguments", []).append((p.shown, p.help))
+        groups.setdefault("Options", []).append(("-h, --help", "Show this help."))
         for title, members in groups.items():
             yield f"{title}:"
-            for parameter in members:
-                yield from _entry(parameter.shown, parameter.help, width)
-            if title == "Options":
-                yield from _entry("-h, --help", "Show this help.", width)
+            for name, help in members:
+                indented = textwrap.indent("\n".join(_wrap(help, width - _LEFT)), " " * _LEFT)
+                if len(name) + 4 > _LEFT:
+                    yield f"  {name}"
+                else:
+                    indented = f"  {name}".ljust(_LEFT) + indented.lstrip(" ")
+                yield from indented.split("\n")
             yield ""
         yield "Examples:"
         yield from textwrap.indent(self._module.EXAMPLES.strip("\n"), "  ").splitlines()
@@ -258,10 +258,9 @@ def call(name: str, module: ModuleType, arguments: list[str]) -> int:
     if values is None:
         from byteweld.cli import _output
 
-        _output.lines(command.help_page(_output.width()).split("\n"))
+        _output.lines(command.help_page(_output.width()))
         return 0
-    result = module.run(**values)
-    return result if isinstance(result, int) else 0
+    return module.run(**values) or 0
 
 
 def sections(docstring: str | None) -> tuple[str, dict[str, Entry]]:
@@ -284,7 +283,7 @@ def _parameter(
     default: Any = None,
     *,
     is_option: bool = True,
-    bundle: str | None = None,
+    bundle: str = "",
 ) -> Parameter:
     from byteweld.cli import _options
 
@@ -293,11 +292,9 @@ def _parameter(
     choices = typing.get_args(kind) if typing.get_origin(kind) is Literal else ()
     choices = next((note for note in notes if isinstance(note, tuple)), choices)
     least = next((note for note in notes if type(note) is int), None)
-    read = next((note for note in notes if callable(note)), str)
-    if kind is int and read is str:
-        read = _whole_number(least)
-    if kind is float and read is str:
-        read = _number
+    readers: dict[Any, Callable[[str], Any] | None]
+    readers = {int: functools.partial(_whole_number, least), float: _number, bool: None}
+    read = next((note for note in notes if callable(note)), readers.get(kind, str))
     names = entry.names.split()
     flags = [word for word in names if word.startswith("-")]
     metavar = " ".join(word for word in names if not word.startswith("-"))
@@ -312,7 +309,7 @@ def _parameter(
         metavar,
         _options.filled(entry.help, default, words),
         entry.group,
-        None if kind is bool else read,
+        read,
         tuple(choices),
         is_list,
         default is inspect.Parameter.empty,
@@ -320,15 +317,12 @@ def _parameter(
     )
 
 
-def _whole_number(at_least: int | None) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        if not re.fullmatch(r"-?[0-9]{1,18}", text):
-            raise ValueError("expected a whole number")
-        if at_least is not None and int(text) < at_least:
-            raise ValueError(f"it must be at least {at_least}")
-        return int(text)
-
-    return read
+def _whole_number(at_least: int | None, text: str) -> int:
+    if not re.fullmatch(r"-?[0-9]{1,18}", text):
+        raise ValueError("expected a whole number")
+    if at_least is not None and int(text) < at_least:
+        raise ValueError(f"it must be at least {at_least}")
+    return int(text)
 
 
 def _number(text: str) -> float:
@@ -348,24 +342,6 @@ def _unwrapped(hint: Any) -> tuple[Any, bool, list[Any]]:
         is_list |= origin in (list, tuple)
         hint = first
     return hint, is_list, notes
-
-
-def _is_bundle(hint: Any) -> bool:
-    return isinstance(hint, type) and issubclass(hint, tuple)
-
-
-def _notes(hint: Any) -> tuple[Any, ...]:
-    return typing.get_args(hint)[1:] if typing.get_origin(hint) is Annotated else ()
-
-
-def _entry(name: str, help: str, width: int) -> Iterator[str]:
-    lines = _wrap(help, max(20, width - _LEFT))
-    if len(name) + 4 > _LEFT:
-        yield f"  {name}"
-    else:
-        yield f"  {name:<{_LEFT - 2}}{lines.pop(0)}"
-    for line in lines:
-        yield " " * _LEFT + line
 
 
 def _wrap(text: str, width: int) -> list[str]:

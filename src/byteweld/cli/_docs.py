@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from byteweld.cli import VERBS, _command, _output, overview
@@ -25,15 +26,15 @@ terminal.
 
 def page() -> str:
     """The content of docs/reference/cli.md."""
-    parts = [_INTRODUCTION, _block("\n".join(overview()))]
+    parts = [_INTRODUCTION, _block(overview())]
     for name, verb in VERBS.items():
         command = _command.Command(name, importlib.import_module(verb.module))
         parts += [f"## {name}\n", _block(command.help_page(_WIDTH))]
     return "\n".join(parts)
 
 
-def _block(content: str) -> str:
-    return f"```text\n{content}\n```\n"
+def _block(lines: Iterable[str]) -> str:
+    return "\n".join(["```text", *lines, "```\n"])
 
 
 def main(arguments: list[str]) -> int:

@@ -13,8 +13,9 @@ import shutil
 import stat
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from byteweld._files import COMPRESSED_SUFFIXES
 from byteweld.cli import _errors, _output
@@ -55,29 +56,19 @@ def _exists(source: str) -> bool:
         return False
 
 
-def read(source: str) -> bytes:
-    """Read the bytes of a file, or of standard input for `-`."""
-    return _output.stdin().read() if source == STDIN else _path(source).read_bytes()
-
-
-def read_lines(source: str) -> Iterator[bytes]:
-    """Read lines lazily; each keeps its line ending."""
+def stream(source: str) -> contextlib.AbstractContextManager[BinaryIO]:
+    """Open a file, or standard input for `-`."""
     if source == STDIN:
-        yield from _output.stdin()
-        return
-    with _path(source).open("rb") as file:
-        yield from file
-
-
-def size(source: str) -> int | None:
-    """The size of a file; None for standard input."""
-    return None if source == STDIN else _path(source).stat().st_size
-
-
-def _path(source: str) -> Path:
+        return contextlib.nullcontext(_output.stdin())
     if not source:  # Path("") would be the current folder
         raise FileNotFoundError("'': no such file; the name is empty")
-    return Path(source)
+    return Path(source).open("rb")
+
+
+def read(source: str) -> bytes:
+    """Read the bytes of a file, or of standard input for `-`."""
+    with stream(source) as file:
+        return file.read()
 
 
 def is_file(source: str, *, is_strict: bool = False) -> bool:
@@ -86,9 +77,7 @@ def is_file(source: str, *, is_strict: bool = False) -> bool:
     An argument that looks like a path must exist: a misspelled file name is never taken as text. If
     `is_strict`, neither is a single word that resembles the name of a file.
     """
-    if source == STDIN:
-        return True
-    if _exists(source):
+    if source == STDIN or _exists(source):
         return True
     looks_like_path = _looks_like_path(source)
     if not looks_like_path and not (is_strict and len(source.split()) == 1):
@@ -96,7 +85,7 @@ def is_file(source: str, *, is_strict: bool = False) -> bool:
     path = Path(source)
     try:
         near = _errors.nearest(path.name, [entry.name for entry in path.parent.iterdir()])
-    except OSError:
+    except (OSError, ValueError):
         near = ""
     if not looks_like_path and not near:
         return False
@@ -104,9 +93,8 @@ def is_file(source: str, *, is_strict: bool = False) -> bool:
 
 
 def _looks_like_path(text: str) -> bool:
-    if Path(text).suffix.lower() in _EXTENSIONS:
-        return True
-    return re.fullmatch(r"~.*|[\w.+@-]*/[\w./+@-]*", text) is not None
+    is_named = Path(text).suffix.lower() in _EXTENSIONS
+    return is_named or re.fullmatch(r"~.*|[\w.+@-]*/[\w./+@-]*", text) is not None
 
 
 def files(given: Sequence[str], reading: ReadingOptions) -> list[str]:

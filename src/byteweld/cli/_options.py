@@ -67,6 +67,9 @@ Tokenizer:
         on this machine, such as cl100k_base or openai-community/gpt2; `byteweld list` shows them,
         and `byteweld fetch` downloads more.
     from_format (--from NAME): The format of the tokenizer. Default: detected from its content.
+    format (NAME): The tokenizer's format: {formats}. Default: detected from its content.
+    special (TEXT=ID): A special token, for files that do not list them. May be repeated.
+    no_special: Load without special tokens, for files that do not list them.
 """
 
 Positive = Annotated[int, 1]
@@ -156,7 +159,7 @@ def recipe_changes(
         known = {*recipe.built_in, *specials}
         lines = (line.removesuffix("\r") for line in read_text(specials_file).split("\n"))
         specials += [text for text in dict.fromkeys(lines) if text.strip() and text not in known]
-    return changes | ({"special_tokens": tuple(specials)} if specials else {})
+    return changes | ({"special_tokens": specials} if specials else {})
 
 
 def read_text(file: str) -> str:
@@ -183,8 +186,6 @@ class Lacking(NamedTuple):
     Tokenizer:
         pattern (P): The pattern, for files that do not have one (.tiktoken, vocab.json with
             merges.txt, ck's export): {patterns}, none, or a regular expression.
-        special (TEXT=ID): A special token, for files that do not list them. May be repeated.
-        no_special: Load without special tokens, for files that do not list them.
     """
 
     pattern: str | None = None
@@ -200,11 +201,8 @@ class Loading(NamedTuple):
     """What tokenizer files may lack, and their format.
 
     Tokenizer:
-        format (NAME): The tokenizer's format: {formats}. Default: detected from its content.
         pattern (P): The pattern, for files that do not have one (.tiktoken, vocab.json with
             merges.txt, ck's export): {patterns}, none, or a regular expression.
-        special (TEXT=ID): A special token, for files that do not list them. May be repeated.
-        no_special: Load without special tokens, for files that do not list them.
     """
 
     format: str | None = None

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import byteweld
 from byteweld import formats
 from byteweld._files import check_file
-from byteweld._saves import NO_FILES
-from byteweld.cli import _errors
+from byteweld.cli import _errors, _output
 from byteweld.cli import _options as options
 from byteweld.formats._beside import sidecar_path
 from byteweld.training import report_path
@@ -77,16 +76,10 @@ def check_free(files: Iterable[Path], *, force: bool) -> None:
         check_file(file, overwrite=force)
 
 
-def save(
-    tok: byteweld.Tokenizer,
-    target: Target,
-    *,
-    force: bool = False,
-    beside: Mapping[Path, bytes] = NO_FILES,
-) -> None:
-    """Write one target and the files beside it, creating its parent folders."""
+def save(tok: byteweld.Tokenizer, target: Target, *, force: bool = False) -> None:
+    """Write a tokenizer, with the report of its training if that is known, and parent folders."""
     Path(target.path).absolute().parent.mkdir(parents=True, exist_ok=True)
-    formats.save(tok.vocab, target.path, format=target.format, overwrite=force, beside=beside)
+    tok.save(target.path, format=target.format, overwrite=force)
 
 
 def save_all(
@@ -101,16 +94,21 @@ def save_all(
     """
     new = [file for file in files if not os.path.lexists(file)]
     try:
-        for tok, targets in made:
-            reports = {}
-            if tok.training is not None:
-                held = formats.held(tok.vocab, *targets[0])
-                training = tok.training.encoding_with(held.pattern)
-                reports[report_file(targets[0])] = training.render(held)
-            save(tok, targets[0], force=force, beside=reports)
-            for target in targets[1:]:
-                save(tok, target, force=force)
+        for tok, (first, *others) in made:
+            save(tok, first, force=force)
+            for target in others:
+                save(byteweld.Tokenizer(tok.vocab), target, force=force)
     except BaseException:
         for file in new:
             file.unlink(missing_ok=True)
         raise
+
+
+def say_wrote(tok: byteweld.Tokenizer, targets: Sequence[Target], more: str = "") -> None:
+    """Say what was written, and what a format does not keep."""
+    for target in targets:
+        lost = lost_pattern(tok.vocab, target)
+        if lost is not None:
+            _output.say(f"lost: {lost}")
+    paths = " and ".join(target.path for target in targets)
+    _output.say(f"wrote {paths}: {_output.amount(len(tok), 'token')}{more}")

@@ -71,7 +71,7 @@ def run(
         )
     original = lacking.load(in_path, from_format)
     target = _targets.Target(out, format)
-    tok = original if not drop else byteweld.Tokenizer(dropping.drop(original.vocab, drop))
+    tok = byteweld.Tokenizer(dropping.drop(original.vocab, drop or []))  # without its training
     _check(tok, target, force=force)
     held = formats.held(tok.vocab, target.path, target.format)
     expected = tok if held is tok.vocab else byteweld.Tokenizer(held)

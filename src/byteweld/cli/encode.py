@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import byteweld
@@ -61,8 +62,9 @@ def run(
     arguments = options.special_arguments(special_text)
     before = tok.encode("", add_bos=True) if add_bos else []
     after = tok.encode("", add_eos=True) if add_eos else []
-    sizes = [_input.size(name) for name in sources]
-    total = None if None in sizes or text is not None else sum(size or 0 for size in sizes)
+    total = None
+    if text is None and _input.STDIN not in sources:
+        total = sum(Path(name).stat().st_size for name in sources)
     done = 0
     with _output.progress("encoding", total, "bytes", beside_data=True) as advance:
         for batch in batches(_documents(sources, text, lines), _input.BATCH_BYTES):
@@ -78,10 +80,8 @@ def _documents(sources: Sequence[str], text: str | None, lines: bool) -> Iterato
     if text is not None:
         yield from _input.split(_input.argument_bytes(text), {"lines": lines})
     for source in sources:
-        if lines:
-            yield from _input.read_lines(source)
-        else:
-            yield _input.read(source)
+        with _input.stream(source) as file:
+            yield from file if lines else [file.read()]
 
 
 def _encode(

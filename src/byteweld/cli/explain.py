@@ -80,8 +80,6 @@ def run(
     Tokenizer:
         tokenizer (-t PATH): The tokenizer: a file, a folder, or the name of a vocabulary (see
             `byteweld list`). Default: tokenizer.json.
-        format (NAME): The tokenizer's format: {formats}. Default: detected from its content.
-        no_special: Load without special tokens, for files that do not list them.
     """
     explained: Any
     shown = Shown(html, json=json, force=force)

@@ -172,10 +172,7 @@ def run(
         rates = _rates(made, display.counted.counts, threads)
         _say_corpus(made, rates)
         report |= _corpus_report(made, rates)
-    lost = _targets.lost_pattern(tok.vocab, target)
-    if lost is not None:
-        _output.say(f"lost: {lost}")
-    _output.say(f"wrote {out}: {_output.amount(len(tok), 'token')}")
+    _targets.say_wrote(tok, [target])
     if json:
         _output.report(report)
 

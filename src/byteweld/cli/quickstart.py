@@ -73,7 +73,7 @@ def run(*, out: str | None = None, vocab_size: options.Size = 8192, force: bool 
             progress=lambda event: advance(event.merges_completed),
         )
     finished = time.perf_counter()
-    _targets.save(trained, target, force=may_replace)
+    _targets.save(byteweld.Tokenizer(trained.vocab), target, force=may_replace)
 
     rate = _corpus.bytes_per_token(trained, counts) or 0.0
     _output.lines(_training_lines(trained, rate, total, counted - started, finished - started))

@@ -12,9 +12,8 @@ from typing import Any, Literal, NamedTuple
 import byteweld
 from byteweld._speed import speed
 from byteweld.api import choose_recipe
-from byteweld.cli import _corpus, _errors, _input, _output, _targets, _training
+from byteweld.cli import _ck, _corpus, _errors, _input, _output, _targets, _training
 from byteweld.cli import _options as options
-from byteweld.cli._ck import CkOptions
 from byteweld.cli._runner import RunnerOptions
 from byteweld.cli._training import Display
 from byteweld.training.checkpoint import remove_checkpoint
@@ -33,6 +32,7 @@ cat corpus.txt | byteweld train - --vocab-size 8192 --out corpus.tiktoken
 """
 
 _CK_VOCAB_SIZE = 1024  # the default of ck-bpe-train, which its users rely on
+ALIASES = _ck.ALIASES
 
 
 class Roles(NamedTuple):
@@ -51,21 +51,18 @@ class Roles(NamedTuple):
     unk: str | None = None
 
 
-class _Size(NamedTuple):
-    """A vocabulary size, and the targets to write it to."""
+class _Made(NamedTuple):
+    """The tokenizer of one size, the size as the user wrote it, and what it is written to."""
 
     label: str
-    vocab_size: int
     targets: list[_targets.Target]
-
-
-class _Made(NamedTuple):
-    """The tokenizer of one size."""
-
-    size: _Size
     tok: byteweld.Tokenizer
-    training: byteweld.Training
     bytes_per_token: float | None
+
+    @property
+    def training(self) -> byteweld.Training:
+        assert self.tok.training is not None  # it was just trained
+        return self.tok.training
 
 
 prepare = _training.prepare
@@ -94,7 +91,7 @@ def run(
     runner: RunnerOptions,
     progress: Literal["json"] | None = None,
     json: bool = False,
-    ck: CkOptions,
+    ck: _ck.CkOptions,
 ) -> None:
     """Learn a vocabulary from a corpus and write it, with a training report next to it.
 
@@ -123,9 +120,8 @@ def run(
             written.
     """
     started = time.perf_counter()
-    ck.check(source)
+    recipe = ck.recipe(recipe, source, start, ascii_only=ascii_only)
     runner.check(source, None)  # the merges are learned here, on these threads
-    recipe = ck.recipe(recipe, start, ascii_only=ascii_only)
     if ascii_only and start is not None:
         raise _errors.UsageError(
             "--ascii-only cannot be used with --start, which sets the alphabet; leave one out"
@@ -134,23 +130,22 @@ def run(
     base = options.preset(recipe or "modern", ascii_only=ascii_only)
     if recipe is None and start_tok is not None and start_tok.training is not None:
         base = start_tok.training.recipe
+    if changes.get("max_token_bytes") == 0:  # no limit, as in ck-bpe-train
+        changes["max_token_bytes"] = None
     changed = options.recipe_changes(
-        base,
-        ck.changes(changes),
-        specials_file=ck.specials_file(specials_file),
-        ascii_only=ascii_only,
+        base, changes, specials_file=specials_file, ascii_only=ascii_only
     )
     chosen = choose_recipe(base, start_tok, roles._asdict(), changed)
     start_vocab = None if start_tok is None else start_tok.vocab
     # ck's max_piece_bytes is not written: it limits rendered bytes, max_token_bytes raw ones.
     targets = [_targets.Target(out, format)]
-    if folder := ck.binary_out(binary_out):
-        targets.append(_targets.Target(folder, "ck"))
-    given = _sizes(vocab_size, sizes, chosen, start_vocab)
-    plan = [_Size(label, n, [_named(t, label) for t in targets]) for label, n in given.items()]
-    largest = max(given.values())
+    if binary_out:
+        targets.append(_targets.Target(binary_out, "ck"))
+    sizes_by_label = _sizes(vocab_size, sizes, chosen, start_vocab)
+    targets_of = {label: [_named(t, label) for t in targets] for label in sizes_by_label}
+    largest = max(sizes_by_label.values())
     smallest = make_plan(largest, chosen, start_vocab).smallest()
-    files = [file for size in plan for file in _targets.check_all(smallest, size.targets, force)]
+    files = [f for each in targets_of.values() for f in _targets.check_all(smallest, each, force)]
     if checkpoint is not None and _input.STDIN in source:
         raise _errors.UsageError(
             "--checkpoint cannot be used with standard input (-), which cannot be read again; "
@@ -173,10 +168,14 @@ def run(
                 progress=display.on_event,
                 on_counted=display.on_counted,
             )
-        made = [_made(tok, size, display.counted.counts, threads) for size in plan]
+        made = []
+        for label, size in sizes_by_label.items():
+            cut = tok if size == largest else tok.cut(size)
+            rate = _corpus.bytes_per_token(cut, display.counted.counts, threads)
+            made.append(_Made(label, targets_of[label], cut, rate))
         writing_started = time.perf_counter()
         with _output.progress("writing", len(files), "files") as advance:
-            _targets.save_all(((m.tok, m.size.targets) for m in made), files=files, force=force)
+            _targets.save_all(((m.tok, m.targets) for m in made), files=files, force=force)
             advance(len(files))
         seconds = _training.seconds(tok, time.perf_counter() - writing_started)
     if checkpoint is not None:
@@ -252,32 +251,23 @@ def _resumable(checkpoint: str | None) -> Iterator[None]:
         raise KeyboardInterrupt(f"run the same command to resume from {checkpoint}") from None
 
 
-def _made(
-    trained: byteweld.Tokenizer, size: _Size, counts: byteweld.Counts, threads: int | None
-) -> _Made:
-    assert trained.training is not None  # it was just trained
-    is_whole = size.vocab_size == trained.training.vocab_size
-    tok = trained if is_whole else trained.cut(size.vocab_size)
-    assert tok.training is not None  # `cut` keeps it
-    return _Made(size, tok, tok.training, _corpus.bytes_per_token(tok, counts, threads))
-
-
 # ---------------------------------------------------------------------------- after the work
 
 
 def _conclude(made: list[_Made], seconds: Mapping[str, float], elapsed: float) -> None:
-    largest = max(made, key=lambda one: one.size.vocab_size)
+    largest = max(made, key=lambda one: one.training.vocab_size)
     training, vocab = largest.training, largest.tok.vocab
     _training.say_learned(training)
     longest = _training.longest(vocab.ordinary())
     if longest:
         _output.say(f"longest tokens: {_training.shown(longest)}")
-    pace = speed(training.file_bytes or 0, elapsed)
-    how_fast = "" if pace is None else f", {pace}"
-    memory = training.peak_memory_bytes
-    peak = "" if memory is None else f", peak memory {_output.size(memory)}"
     phases = ", ".join(f"{name} {_output.seconds(spent)}" for name, spent in seconds.items())
-    _output.say(f"total {_output.seconds(elapsed)} ({phases}){how_fast}{peak}")
+    summary = [f"total {_output.seconds(elapsed)} ({phases})"]
+    if pace := speed(training.file_bytes or 0, elapsed):
+        summary.append(pace)
+    if training.peak_memory_bytes is not None:
+        summary.append(f"peak memory {_output.size(training.peak_memory_bytes)}")
+    _output.say(", ".join(summary))
     if len(made) > 1:
         _say_table(made)
     how = ""
@@ -286,21 +276,16 @@ def _conclude(made: list[_Made], seconds: Mapping[str, float], elapsed: float) -
     for one in made:
         rate = one.bytes_per_token
         words = "" if rate is None else f", {rate:.2f} bytes per token{how}"
-        paths = " and ".join(target.path for target in one.size.targets)
-        for target in one.size.targets:
-            lost = _targets.lost_pattern(one.tok.vocab, target)
-            if lost is not None:
-                _output.say(f"lost: {lost}")
-        _output.say(f"wrote {paths}: {_output.amount(len(one.tok), 'token')}{words}")
+        _targets.say_wrote(one.tok, one.targets, words)
 
 
 def _say_table(made: list[_Made]) -> None:
-    width = max(len("size"), *(len(one.size.label) for one in made))
+    width = max(len("size"), *(len(one.label) for one in made))
     _output.say(f"  {'size':>{width}}  {'tokens':>9}  {'merges':>9}  bytes per token")
     for one in made:
         rate = "-" if one.bytes_per_token is None else f"{one.bytes_per_token:.3f}"
         merges = one.training.merges_learned
-        _output.say(f"  {one.size.label:>{width}}  {len(one.tok):>9,}  {merges:>9,}  {rate:>15}")
+        _output.say(f"  {one.label:>{width}}  {len(one.tok):>9,}  {merges:>9,}  {rate:>15}")
 
 
 def _report(made: list[_Made], seconds: Mapping[str, float]) -> dict[str, Any]:
@@ -312,22 +297,18 @@ def _report(made: list[_Made], seconds: Mapping[str, float]) -> dict[str, Any]:
         "seconds": dict(seconds),
         "peak_memory_bytes": training.peak_memory_bytes,
     }
-    results = [_result(one) for one in made]
-    if not made[0].size.label:
-        return results[0] | common
-    return common | {"sizes": results}
-
-
-def _result(one: _Made) -> dict[str, Any]:
-    targets = one.size.targets
-    return {
-        "out": targets[0].path,
-        "report": str(_targets.report_file(targets[0])),
-        "binary_out": targets[1].path if len(targets) > 1 else None,
-        "vocab_size": one.size.vocab_size,
-        "tokens": len(one.tok),
-        "merges": one.training.merges_learned,
-        "stop": one.training.stop,
-        "bytes_per_token": one.bytes_per_token,
-        "fingerprint": one.tok.vocab.fingerprint,
-    }
+    results = [
+        {
+            "out": one.targets[0].path,
+            "report": str(_targets.report_file(one.targets[0])),
+            "binary_out": one.targets[1].path if len(one.targets) > 1 else None,
+            "vocab_size": one.training.vocab_size,
+            "tokens": len(one.tok),
+            "merges": one.training.merges_learned,
+            "stop": one.training.stop,
+            "bytes_per_token": one.bytes_per_token,
+            "fingerprint": one.tok.vocab.fingerprint,
+        }
+        for one in made
+    ]
+    return common | {"sizes": results} if made[0].label else results[0] | common
