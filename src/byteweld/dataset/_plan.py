@@ -81,6 +81,7 @@ class Piece(NamedTuple):
     tokens: int
     first_document: int
     documents: int
+    digest: str | None = None  # the SHA-256 of the ids, if it is known
 
     def part(self, token: int, tokens: int, document: int, documents: int) -> Piece:
         """Return some of the ids and documents, counted from the start of the piece."""
@@ -89,6 +90,7 @@ class Piece(NamedTuple):
             tokens=tokens,
             first_document=self.first_document + document,
             documents=documents,
+            digest=self.digest if tokens == self.tokens else None,
         )
 
 
@@ -105,7 +107,6 @@ class ShardPlan(NamedTuple):
     first_length: int | None = None
     continues: bool = False
     rows: int | None = None  # if packed
-    digest: str | None = None  # the SHA-256 of all ids, if it is known
 
     def __str__(self) -> str:
         return f"shard {self.number:,} of {self.split}"
@@ -114,6 +115,11 @@ class ShardPlan(NamedTuple):
     def tokens(self) -> int:
         """The number of ids."""
         return sum(piece.tokens for piece in self.pieces)
+
+    @property
+    def digest(self) -> str | None:
+        """The SHA-256 of all ids, if it is known."""
+        return self.pieces[0].digest if len(self.pieces) == 1 else None
 
     @property
     def documents(self) -> int:

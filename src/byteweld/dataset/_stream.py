@@ -43,10 +43,11 @@ class State(NamedTuple):
     number: int = 0
     tokens: int = 0
     documents: int = 0
+    digest: str | None = None  # the SHA-256 of the ids, if it is known
 
     def piece(self, name: str) -> Piece:
         """Return the file as a piece."""
-        return Piece(_stem(name, self.number), 0, self.tokens, 0, self.documents)
+        return Piece(_stem(name, self.number), 0, self.tokens, 0, self.documents, self.digest)
 
 
 def bucket_name(number: int) -> str:
@@ -61,10 +62,9 @@ def _stem(name: str, number: int) -> str:
 def full_shards(records: Sequence[Any]) -> Iterator[ShardPlan]:
     """Yield the shards that end before the last record."""
     for record in records:
-        for split, *state, continues, rows, digest in record["full"]:
+        for split, state, continues, rows in record["full"]:
             found = State(*state)
-            pieces = (found.piece(split),)
-            yield ShardPlan(split, found.number, pieces, None, continues, rows, digest)
+            yield ShardPlan(split, found.number, (found.piece(split),), None, continues, rows)
 
 
 class _Growing:
@@ -92,7 +92,7 @@ class _Growing:
     @property
     def state(self) -> State:
         """How far the file is."""
-        return State(self._number, self.files.tokens, self.files.documents)
+        return State(self._number, self.files.tokens, self.files.documents, self.files.digest)
 
     def append(self, ids: NDArray[Any], ends: NDArray[np.int64], *, is_open: bool = False) -> None:
         """Append ids; `ends` are where documents end, of which the last may be open."""
@@ -104,7 +104,7 @@ class _Growing:
             continues = cut.continues and pack is None
             self.files.sync()
             self.files.close()
-            self.full.append([self._name, *self.state, continues, rows, self.files.digest])
+            self.full.append([self._name, self.state, continues, rows])
             self._open(State(self._number + 1))
             start, first = cut.token, cut.document
         self.files.append(ids[start:], ends[first:] - start)
