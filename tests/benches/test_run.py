@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,6 +13,7 @@ import pytest
 import answers
 import run as bench_run
 import worker
+from tests.helpers.programs import run_python
 
 from .conftest import BENCHES, Bench, all_definitions, read_definitions, table
 
@@ -73,70 +71,49 @@ def list_out(job):
 NAME = "train/tiny-0.01MB/300/smallest-ids/1-thread"
 
 
-@pytest.mark.parametrize(
-    ("engines", "truth", "changes", "arguments", "status", "turns", "words"),
-    [
-        (
-            # The engine whose answer is the right one begins, and then another one every time.
-            *("byteweld byteweld:iterator", "byteweld:iterator", {}, "--repeat=2", 0),
-            "byteweld:iterator 1 yes, byteweld 1 yes, byteweld 2 yes, byteweld:iterator 2 yes",
-            NAME,
-        ),
-        (
-            *("byteweld liar", "byteweld", {}, "--repeat=2", 0),
-            "byteweld 1 yes, liar 1 WRONG, byteweld 2 yes",  # a peer's mistake is not our failure
-            "liar 0.1.0: WRONG, not timed",
-        ),
-        ("byteweld liar", "liar", {}, "", 1, "liar 1 yes, byteweld 1 WRONG", "WRONG, not timed"),
-        (
-            *("broken byteweld", "byteweld", {}, "--repeat=2", 0),
-            "byteweld 1 yes, broken 1 error, byteweld 2 yes",
-            "RuntimeError: no luck today",
-        ),
-        ("sleeper", "sleeper", {}, "--timeout=1", 0, "sleeper 1 timeout", "stopped after 1 s"),
-        (
-            *("byteweld absent", "byteweld", {}, "", 0, "byteweld 1 yes"),
-            "absent not installed: pip install no-such-distribution",
-        ),
-        (
-            *("byteweld absent", "absent", {}, "", 0, ""),
-            "not run: no answer to check against without absent",
-        ),
-        (
-            *("byteweld unbuilt", "byteweld", {}, "", 0, "byteweld 1 yes"),
-            "unbuilt could not be built",
-        ),
-        (
-            *("tiered tiered:avx2 tiered:old", "tiered", {}, "", 0),
-            *("tiered 1 yes, tiered:old 1 yes", "tiered:avx2 skipped: no avx2 here"),
-        ),
-        (
-            *("byteweld byteweld:iterator", "byteweld", {"at_most": {"byteweld:iterator": 1}}),
-            *("--repeat=2", 0, "byteweld 1 yes, byteweld:iterator 1 yes, byteweld 2 yes"),
-            "At most 1 run of byteweld:iterator.",
-        ),
-        (
-            *("byteweld stranger", "byteweld", {"context": ["stranger"]}, "", 0),
-            *("byteweld 1 yes, stranger 1 unlike", "For context only, not compared: stranger."),
-        ),
-        ("parent", "parent", {}, "", 0, "parent 1 yes", NAME),
-    ],
-    ids="in-turn wrong ours-wrong fails slow missing no-truth unbuilt variant at-most context "
-    "child".split(),
-)
-def test_engines_run_in_turn_and_only_right_answers_have_a_time(
-    bench: Bench, engines, truth, changes, arguments, status, turns, words
-) -> None:
-    given = {name: STUBS[name] for name in engines.replace(":", " ").split() if name in STUBS}
-    definitions = table("train", engines.split(), truth, **changes)
-    run = bench(definitions, *arguments.split(), **given)
-    assert run.status == status, run.err
-    assert ", ".join(map(" ".join, run.turns)) == turns
-    assert words in run.out + run.file("*.md").read_text()
+def test_engines_run_in_turn_and_only_right_answers_have_a_time(bench: Bench) -> None:
+    engines = "byteweld byteweld:iterator liar broken absent unbuilt tiered:avx2 stranger".split()
+    given = {name.partition(":")[0] for name in engines}
+    changes = {"context": ["stranger"], "at_most": {"byteweld:iterator": 1}}
+    definitions = table("train", engines, "byteweld:iterator", **changes)
+    stubs = {name: source for name, source in STUBS.items() if name in given}
+    run = bench(definitions, "--repeat=2", **stubs)
+    assert run.status == 0, run.err  # a peer's mistake is not our failure
+    # The engine whose answer is the right one begins, and then another one every time.
+    assert ", ".join(map(" ".join, run.turns)) == (
+        "byteweld:iterator 1 yes, byteweld 1 yes, liar 1 WRONG, broken 1 error, stranger 1 unlike, "
+        "stranger 2 unlike, byteweld 2 yes"
+    )
+    for words in (
+        *("liar 0.1.0: WRONG, not timed", "RuntimeError: no luck today"),
+        *("absent not installed: pip install no-such-distribution", "unbuilt could not be built"),
+        *("tiered:avx2 skipped: no avx2 here", "At most 1 run of byteweld:iterator."),
+        *("For context only, not compared: stranger.", NAME),
+    ):
+        assert words in run.out + run.file("*.md").read_text()
     for row in run.rows:
         assert row["definition"] == NAME
         times = [row["wall_seconds"], row["cpu_seconds"], row["peak_rss_bytes"]]
         assert all(times) if row["ok"] in ("yes", "unlike") else times == ["", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("engines", "truth", "arguments", "status", "turns", "words"),
+    [
+        ("byteweld liar", "liar", "", 1, "liar 1 yes, byteweld 1 WRONG", "WRONG, not timed"),
+        ("sleeper", "sleeper", "--timeout=1", 0, "sleeper 1 timeout", "stopped after 1 s"),
+        ("byteweld absent", "absent", "", 0, "", "not run: no answer to check against"),
+        ("parent", "parent", "", 0, "parent 1 yes", NAME),
+    ],
+)
+def test_the_engine_with_the_right_answer(
+    bench: Bench, engines, truth, arguments, status, turns, words
+) -> None:
+    definitions = table("train", engines.split(), truth)
+    run = bench(definitions, *arguments.split(), **{truth: STUBS[truth]})
+    assert run.status == status, run.err
+    assert ", ".join(map(" ".join, run.turns)) == turns
+    assert words in run.out + run.file("*.md").read_text()
     if engines == "parent":  # what an engine starts is measured with it
         assert float(run.rows[0]["cpu_seconds"]) >= 0.3
         assert int(run.rows[0]["peak_rss_bytes"]) >= 150_000_000
@@ -201,46 +178,23 @@ def test_our_answers_are_those_of_peers(bench: Bench, definitions, needs) -> Non
     assert {ok for _, _, ok in run.turns} == {"yes"} and len(run.turns) >= 2
 
 
-def test_a_definition_may_have_its_own_pattern(bench: Bench) -> None:
-    patterns = ["gpt2", "letters", "none"]
-    definitions = table("count", ["byteweld"], "byteweld", pattern=patterns)
-    run = bench(definitions + "\n[patterns]\nletters = '[a-z]|[^a-z]+'\n")
-    digests = {row["definition"]: row["digest"] for row in run.rows}
-    names = ["", "letters/", "none/"]
-    assert list(digests) == [f"count/tiny-0.01MB/{name}1-thread" for name in names]
-    assert len(set(digests.values())) == 3  # numbers of distinct pre-tokens
-
-
 # ---------------------------------------------------------------------- encoding
 
 
-def test_encoding_is_checked_against_tiktoken(bench: Bench, tiny_vocab) -> None:
+def test_encoding_is_checked_against_tiktoken_and_an_inexact_peer_is_marked_and_never_the_best(
+    bench: Bench, tiny_vocab
+) -> None:
     passes, shapes = ["first", "warm"], ["documents", "string"]
     keys = {"passes": passes, "shape": shapes, "megabytes": 0.008}
-    run = bench(table("list_out", ["byteweld", "tiktoken"], "tiktoken", **keys))
+    definitions = table("list_out", ["byteweld", "forgetful"], "tiktoken", **keys)
+    target = "list_out/*/*/documents/1-thread"
+    definitions += f'[[targets]]\ndefinition = "{target}"\nagainst = "best"\n'
+    run = bench(definitions + "faster = { first = 1e-9 }\n", "--targets", **STUBS)
     assert run.status == 0, run.err
-    assert {(row["engine"], row["ok"]) for row in run.rows} == {
-        ("byteweld", "yes"),
-        ("tiktoken", "yes"),
-    }
+    found = {(row["engine"], row["ok"]) for row in run.rows}
+    assert found == {("byteweld", "yes"), ("forgetful", "inexact")}
     assert {tuple(row["definition"].split("/")[3:]) for row in run.rows} == {
         (shape, "1-thread", which) for shape in shapes for which in passes
-    }
-
-
-def test_an_inexact_peer_is_timed_and_marked_and_never_the_best(bench: Bench, tiny_vocab) -> None:
-    definitions = table("list_out", ["byteweld", "forgetful"], "tiktoken", megabytes=0.008)
-    definitions += """
-[[targets]]
-definition = "list_out/*/*/documents/1-thread"
-against = "best"
-faster = { first = 1e-9 }
-"""
-    run = bench(definitions, "--targets", forgetful=STUBS["forgetful"])
-    assert run.status == 0, run.err
-    assert {row["engine"]: row["ok"] for row in run.rows} == {
-        "byteweld": "yes",
-        "forgetful": "inexact",
     }
     assert all(row["cpu_seconds"] for row in run.rows) and "(inexact)" in run.out
     assert "Targets: 0 pass, 0 FAIL, 1 not measured" in run.out  # the only other peer is inexact
@@ -266,7 +220,7 @@ def test_a_fresh_process_times_loading_and_encoding(bench: Bench, tiny_vocab) ->
     assert "byteweld:parent not installed: pass --parent VENV" in bench(definitions).out
 
 
-def test_first_ids_are_those_of_a_bare_interpreter(bench: Bench, tiny_vocab, tmp_path) -> None:
+def test_first_ids_are_measured_from_the_start(bench: Bench, tiny_vocab, tmp_path) -> None:
     keys = {"shape": None, "passes": ["start"], "megabytes": 0.008}
     engines = ["byteweld", "tiktoken", "broken"]
     run = bench(table("first_ids", engines, "tiktoken", **keys), broken=STUBS["broken"])
@@ -277,16 +231,6 @@ def test_first_ids_are_those_of_a_bare_interpreter(bench: Bench, tiny_vocab, tmp
     }
     assert "RuntimeError: no luck today" in run.out
     assert list((tmp_path / "cache" / "compiled-best").glob("*.byteweld"))  # of the first run
-    # What first_ids.py needs is imported after the clock has stopped.
-    stub = tmp_path / "stub.py"
-    stub.write_text(
-        "import sys\n\n\ndef first_ids(job):\n"
-        "    return lambda: None, lambda _: [[name in sys.modules for name in job.names]]\n"
-    )
-    names = ["json", "re", "pathlib", "types", "enum", "typing", "importlib.util"]
-    command = [sys.executable, "-I", BENCHES / "first_ids.py", stub, repr({"names": names})]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout)["digest"] == worker.digest_ids([[0] * len(names)])
 
 
 def test_short_strings_are_encoded_with_the_safety_check(
@@ -305,13 +249,6 @@ def test_short_strings_are_encoded_with_the_safety_check(
 # ---------------------------------------------------------------------- engines, answers
 
 
-def _byte_ranks(folder: Path) -> str:
-    """A rank file with a token for every byte."""
-    lines = [worker.base64.b64encode(bytes([byte])) + b" %d\n" % byte for byte in range(256)]
-    (folder / "bytes.tiktoken").write_bytes(b"".join(lines))
-    return str(folder / "bytes.tiktoken")
-
-
 def test_a_fresh_engine_imports_its_libraries_before_the_clock_starts(tmp_path: Path) -> None:
     code = """
 import importlib, sys
@@ -326,47 +263,11 @@ call, answer = engine.array_out(job)
 call(["a"])
 print({name.partition(".")[0] for name in sys.modules} - before - sys.stdlib_module_names)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", code, BENCHES / "engines" / "byteweld.py", _byte_ranks(tmp_path)],
-        env=os.environ | {"PYTHONPATH": str(BENCHES)},
-        capture_output=True,
-        text=True,
-    )
+    ranks = tmp_path / "bytes.tiktoken"
+    lines = [worker.base64.b64encode(bytes([byte])) + b" %d\n" % byte for byte in range(256)]
+    ranks.write_bytes(b"".join(lines))
+    done = run_python("-c", code, BENCHES / "engines" / "byteweld.py", ranks, cwd=BENCHES)
     assert (done.stdout, done.stderr) == ("set()\n", "")
-
-
-def test_avx2_is_a_variant_only_where_avx512_is_the_best_tier(monkeypatch, tmp_path) -> None:
-    from byteweld import _native
-
-    engine = worker.load_engine(BENCHES / "engines" / "byteweld.py")
-    limits: list[str] = []
-    monkeypatch.setattr(_native, "limit_tier", limits.append, raising=False)
-    monkeypatch.setattr(_native, "tiers", lambda: ["portable", "avx2"], raising=False)
-    assert engine.unavailable("parent") == ""
-    assert engine.unavailable("avx2") == "byteweld itself runs without AVX-512 here"
-    monkeypatch.setattr(_native, "tiers", lambda: ["portable", "avx2", "avx512"], raising=False)
-    assert engine.unavailable("avx2") == ""
-    for variant in (None, "avx2", "parent"):
-        ranks = _byte_ranks(tmp_path)
-        engine.array_out(
-            worker.Job(variant=variant, shape="documents", pattern=None, rank_file=ranks)
-        )
-    assert limits == ["avx2"]
-
-
-def test_an_engine_runs_where_it_is_installed(tmp_path: Path) -> None:
-    python = str(tmp_path / "bin" / "python")
-    for name in ("gigatoken", "byteweld"):
-        folder = tmp_path / "lib" / "python3.11" / "site-packages" / f"{name}-9.9.dist-info"
-        folder.mkdir(parents=True)
-        metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: 9.9\n"
-        (folder / "METADATA").write_text(metadata)
-    find, engines = bench_run.find_engine, [BENCHES / "engines"]
-    there = find("gigatoken", engines, tmp_path)
-    assert (there.version, there.python) == ("9.9", python)
-    assert find("byteweld", engines).python == sys.executable
-    parent = find("byteweld:parent", engines, None, tmp_path)
-    assert (parent.version, parent.python) == ("9.9 at unknown", python)
 
 
 def test_a_digest_is_of_ids_whatever_holds_them_and_of_tokens_where_each_ends() -> None:
@@ -409,17 +310,3 @@ def test_every_engine_has_the_functions_that_its_definitions_measure(name: str) 
         for engine in found if one["fresh"] else ():
             assert hasattr(worker.load_engine(engine.file), "IMPORTS")
     assert set(read_definitions(name)) - bench_run.NOT_MEASURES
-
-
-def test_the_quick_form_of_encoding_is_a_handful_of_definitions() -> None:
-    tables = all_definitions("encoding.toml", quick=True)
-    assert {table["label"] for table in tables} >= {
-        f"{measure}/{corpus}-10MB/{vocab}/documents/1-thread"
-        for measure in ("array_out", "list_out")
-        for corpus in ("prose", "code", "multi")
-        for vocab in ("cl100k_base", "o200k_base")
-    }
-    assert {tuple(table["engines"]) for table in tables} == {
-        ("byteweld", "byteweld:avx2", "gigatoken", "fastokens")
-    }
-    assert {table["repeat"] for table in tables} == {3}

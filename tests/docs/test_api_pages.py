@@ -1,4 +1,4 @@
-"""The pages of the API reference: every public name has one directive, and a row in the index."""
+"""The pages of the docs: in the navigation, and a directive for each public name of the API."""
 
 from __future__ import annotations
 
@@ -34,9 +34,11 @@ def directives() -> dict[str, list[str]]:
 
 
 def resolve(path: str) -> object:
-    """Return what a dotted path means: a module, or a name in one."""
+    """Return what a dotted path means: a module, a name in one, or a member of a class."""
     module, _, name = path.rpartition(".")
-    return getattr(importlib.import_module(module), name)
+    parent, _, kind = module.rpartition(".")
+    holder = resolve(module) if kind[:1].isupper() else importlib.import_module(module)
+    return getattr(holder, name)
 
 
 def test_every_public_name_has_exactly_one_directive() -> None:
@@ -53,18 +55,10 @@ def test_a_directive_names_something_with_a_docstring(path: str) -> None:
         assert inspect.getdoc(value)
 
 
-def test_every_page_starts_with_its_title_and_a_text() -> None:
-    for page in PAGES.glob("*.md"):
-        title, blank, text = page.read_text("utf-8").split("\n")[:3]
-        assert title.startswith("# ") and not blank
-        assert text and not text.startswith((":::", "#")), f"{page.name} has no text"
-
-
 def test_the_index_links_every_public_name_to_its_directive() -> None:
     shown = directives()
     index = (PAGES / "index.md").read_text("utf-8")
-    linked = re.findall(r"\[`(\w+)`\]\(([\w-]+\.md)#([\w.]+)\)", index)
-    rows = [(name, page, anchor) for name, page, anchor in linked]
+    rows = re.findall(r"\[`(\w+)`\]\(([\w-]+\.md)#([\w.]+)\)", index)
     assert sorted(f"byteweld.{name}" for name, _, _ in rows) == sorted(PUBLIC)
     for name, page, anchor in rows:
         assert anchor == f"byteweld.{name}"
@@ -78,16 +72,7 @@ def test_links_to_other_names_lead_to_their_directives() -> None:
         for target, anchor in links:
             names = shown[target or page.name]
             assert any(anchor == name or anchor.startswith(f"{name}.") for name in names), anchor
-            resolve_member(anchor)
-
-
-def resolve_member(path: str) -> object:
-    """Return what a dotted path means: also the method of a class."""
-    module, _, name = path.rpartition(".")
-    parent, _, kind = module.rpartition(".")
-    if kind[:1].isupper():
-        return getattr(getattr(importlib.import_module(parent), kind), name)
-    return resolve(path)
+            resolve(anchor)
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -109,3 +94,10 @@ def attribute_doc(module: str, name: str) -> str:
             assert isinstance(doc, str)
             return doc
     raise AssertionError(f"{module} does not assign {name}")
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text("utf-8").partition("\nnav:\n")[2]
+    named = re.findall(r"^\s+- (?:[^:\n]+: )?(\S+\.md)$", navigation, re.MULTILINE)
+    pages = [page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")]
+    assert sorted(named) == sorted(pages)

@@ -20,10 +20,8 @@ from tests.helpers.pages import (
     ROOT,
     RUN,
     VOCABULARIES,
-    Block,
     PageRunner,
     blocks,
-    commands,
     is_shown,
     pages,
     shell_environment,
@@ -99,19 +97,6 @@ def test_blocks_have_a_language_and_say_why_they_are_not_run() -> None:
 
 
 # ---------------------------------------------------------------------- the runner itself
-
-
-def test_blocks_are_found_with_what_is_said_about_them() -> None:
-    page = "# A\n\n<!-- needs: torch -->\n```python\nx = 1\n```\n\n```text\na\n```\n"
-    assert blocks(page) == [
-        Block("python", "x = 1\n", 5, needs=("torch",)),
-        Block("text", "a\n", 9),
-    ]
-
-
-def test_a_transcript_is_read_as_commands_and_their_output() -> None:
-    block = Block("console", "$ byteweld a\none\ntwo\n$ byteweld b\n", 1)
-    assert commands(block) == [("byteweld a", ["one", "two"]), ("byteweld b", [])]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """The pictures of docs/: the studio and the reports, taken here in a real browser.
 
 `make pictures` runs this with BYTEWELD_PICTURES=docs/pictures, which replaces them. Otherwise they
-are written to a temporary folder, and only their names, sizes and variety of colors are compared:
+are written to a temporary folder, and only their names and sizes are compared:
 the pixels depend on fonts and on the text of this Python version.
 """
 
@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
-import struct
 import sysconfig
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -84,25 +82,12 @@ def open_page(browser: Any, size: tuple[int, int], scheme: str) -> Any:
     )
 
 
-def size_and_colors(picture: Path) -> tuple[tuple[int, int], int]:
-    """Width, height, and the number of distinct bytes in the pixels of a PNG file."""
-    data = picture.read_bytes()
-    assert data.startswith(b"\x89PNG\r\n\x1a\n")
-    width, height = struct.unpack(">II", data[16:24])
-    pixels, offset = b"", 8
-    while offset < len(data):
-        length, kind = struct.unpack(">I4s", data[offset : offset + 8])
-        pixels += data[offset + 8 : offset + 8 + length] if kind == b"IDAT" else b""
-        offset += length + 12
-    return (width, height), len(set(zlib.decompress(pixels)))
-
-
 def check(picture: Path) -> None:
-    """The picture shows something, and docs/ has one of the same name and size."""
-    size, colors = size_and_colors(picture)
-    assert colors > 30
-    committed = COMMITTED / picture.parent.name / picture.name
-    assert size_and_colors(committed)[0] == size
+    """The picture is not empty, and docs/ has one of the same name and size."""
+    drawn = picture.read_bytes()
+    committed = (COMMITTED / picture.parent.name / picture.name).read_bytes()
+    assert len(drawn) > 10_000
+    assert drawn[:24] == committed[:24]  # the signature, the width and the height of a PNG file
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.name)

@@ -21,19 +21,12 @@ SITE = ROOT / "site"
 PAGES = ("index", "quickstart", "guides/train", "reference/cli", "reference/api/tokenizer")
 
 
-class Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves files quietly."""
-
-    def log_message(self, format: str, *values: object) -> None:
-        pass
-
-
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """A loopback server of the built site."""
     if not (SITE / "index.html").is_file():
         pytest.skip("the docs are not built; run `make docs`")
-    handler = functools.partial(Handler, directory=str(SITE))
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(SITE))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
         thread.start()
@@ -44,21 +37,12 @@ def address() -> Iterator[str]:
 
 def opened(browser: Any, address: str, name: str, **settings: Any) -> tuple[Any, list[str]]:
     """A page of the site, with the errors it logged and what it requested elsewhere."""
-    faults: list[str] = []
+    from tests.helpers.browser import Watch
+
     page = browser.new_context(**settings).new_page()
-    page.on("pageerror", lambda error: faults.append(str(error)))
-    page.on(
-        "console",
-        lambda said: faults.append(said.text) if said.type in ("error", "warning") else None,
-    )
-    page.on(
-        "request",
-        lambda asked: (
-            None if asked.url.startswith((address, "data:", "blob:")) else faults.append(asked.url)
-        ),
-    )
+    watch = Watch(page, address)
     page.goto(f"{address}{name}.html", wait_until="networkidle")
-    return page, faults
+    return page, watch.faults
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

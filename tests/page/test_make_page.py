@@ -39,21 +39,12 @@ def test_nothing_parses_html_or_connects(word: str):
     assert word not in make_page._source("worker.js")
 
 
-@pytest.mark.parametrize(
-    ("source", "words"),
-    [
-        ('import { nothing } from "./dom.js";\n', "nothing"),
-        ('import { a } from "./app.js";\nexport const a = 1;\n', "imports itself"),
-        ('import * as dom from "./dom.js";\n', "another form"),
-        ("export default 1;\n", "another form"),
-    ],
-)
-def test_a_module_that_cannot_be_bundled_is_an_error(monkeypatch, source: str, words: str):
-    own = make_page._source
+def test_a_module_that_cannot_be_bundled_is_an_error(monkeypatch):
+    own, source = make_page._source, 'import * as dom from "./dom.js";\n'
     monkeypatch.setattr(
         make_page, "_source", lambda name: source if name == "app.js" else own(name)
     )
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match="another form"):
         make_page.bundle("app.js")
 
 
