@@ -36,8 +36,8 @@ def directives() -> dict[str, list[str]]:
 def resolve(path: str) -> object:
     """Return what a dotted path means: a module, a name in one, or a member of a class."""
     module, _, name = path.rpartition(".")
-    parent, _, kind = module.rpartition(".")
-    holder = resolve(module) if kind[:1].isupper() else importlib.import_module(module)
+    is_class = module.rpartition(".")[2][:1].isupper()
+    holder = resolve(module) if is_class else importlib.import_module(module)
     return getattr(holder, name)
 
 

@@ -7,6 +7,7 @@ run the pattern.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +18,7 @@ from byteweld import Tokenizer
 from byteweld.evaluation import pattern_engine
 from byteweld.proof import is_failure
 from byteweld.tiktoken import Encoding
+from tests.harness.run import shrink
 
 from .oracles import Allowed, Ids, Oracle, answer
 from .paths import MANY, ONE, SINGLE, THREADS, Asked, AskedMany, Both
@@ -37,21 +39,6 @@ HUGE_ORACLES_EVERY = 32  # rounds; in the others, the ids on one thread are righ
 COLD_EVERY = 4  # rounds, where a vocabulary takes as long to load as a round takes
 
 Drawn = Any  # a text to shrink, or a list of them
-
-
-@dataclass
-class Tally:
-    """Work done so far."""
-
-    rounds: int = 0
-    executions: int = 0  # comparisons of one text, in one state, by one path
-    texts: int = 0
-    characters: int = 0
-    unchecked: int = 0
-
-    def add(self, other: Tally) -> None:
-        for name, number in vars(other).items():
-            setattr(self, name, getattr(self, name) + number)
 
 
 class Case(NamedTuple):
@@ -79,7 +66,8 @@ class Rounds:
     """The rounds of one subject."""
 
     def __init__(self, subject: Subject, samples: Sequence[str], seed: int) -> None:
-        self.tally = Tally()
+        # Comparisons of one text, in one state, by one path, are "executions".
+        self.tally: Counter[str] = Counter()
         self._subject = subject
         self._seed = seed
         vocab = subject.vocab
@@ -101,17 +89,17 @@ class Rounds:
     def run(self) -> Iterator[Mismatch | None]:
         """Run forever; yields None after each round without a mismatch."""
         while True:
-            number = self.tally.rounds
+            number = self.tally["rounds"]
             rng = Random(f"{self._seed} {self._subject.name} {number}")
             yield self._round(number, rng)
-            self.tally.rounds += 1
+            self.tally["rounds"] += 1
 
     # ------------------------------------------------------------------ a round
 
     def _round(self, number: int, rng: Random) -> Mismatch | None:
         texts = self._texts.draw(rng, number)
-        self.tally.texts += len(texts)
-        self.tally.characters += sum(map(len, texts))
+        self.tally["texts"] += len(texts)
+        self.tally["characters"] += sum(map(len, texts))
         self._flood(DRIP_WORDS, number)
         for allowed in self._choices(rng):
             case = Case(number, allowed)
@@ -122,7 +110,7 @@ class Rounds:
                     return mismatch
                 if ids is not None:
                     answered.append((text, ids))
-            self.tally.unchecked += len(texts) - len(answered)
+            self.tally["unchecked"] += len(texts) - len(answered)
             for state, tok in self._states(number):
                 mismatch = self._check(case._replace(state=state), tok, answered, rng)
                 if mismatch is not None:
@@ -207,8 +195,8 @@ class Rounds:
     def _check_threads(self, case: Case, rng: Random) -> Mismatch | None:
         """Long texts on several threads have the ids that they have on one."""
         texts = self._texts.huge(rng)
-        self.tally.texts += len(texts)
-        self.tally.characters += sum(map(len, texts))
+        self.tally["texts"] += len(texts)
+        self.tally["characters"] += sum(map(len, texts))
         case = case._replace(allowed=rng.choice(self._choices(rng)))
         state, tok = rng.choice(list(self._states(case.round)))
         if case.round % HUGE_ORACLES_EVERY == 1:
@@ -246,7 +234,7 @@ class Rounds:
 
     def _is_wrong(self, call: Callable[[], Both | None], texts: int = 1) -> bool:
         both = _outcome(call)
-        self.tally.executions += texts if both is not None else 0
+        self.tally["executions"] += texts if both is not None else 0
         return both is not None and both[0] != both[1]
 
     # ------------------------------------------------------------------ shrinking
@@ -267,10 +255,10 @@ class Rounds:
     def _shrunk(self, ask: Callable[[Drawn], Both | None], text: Drawn, case: Case) -> Mismatch:
         repeats = _differs(ask, text)
         if repeats:
-            text = shrink(text, partial(_differs, ask))
+            text = _shrink(text, partial(_differs, ask))
         if repeats and isinstance(text, list):
             for at in range(len(text)):
-                text[at] = shrink(text[at], partial(_differs_with, ask, text, at))
+                text[at] = _shrink(text[at], partial(_differs_with, ask, text, at))
         found, expected = _outcome(partial(ask, text)) or (None, None)
         return Mismatch(self._subject.name, case, text, found, expected, repeats)
 
@@ -306,25 +294,9 @@ def _differs_with(
     return _differs(ask, [*texts[:at], text, *texts[at + 1 :]])
 
 
-def shrink(whole: Drawn, fails: Callable[[Drawn], bool]) -> Drawn:
-    """Remove smaller and smaller parts while it still fails; then replace characters by plain ones.
-
-    >>> shrink("some words with an x in them", lambda text: "x" in text)
-    'x'
-    """
-    tries = SHRINK_TRIES
-    size = max(1, len(whole) // 2)
-    while size and tries > 0:
-        at, before = 0, len(whole)
-        while at < len(whole) and tries > 0:
-            tries -= 1
-            smaller = whole[:at] + whole[at + size :]
-            if fails(smaller):
-                whole = smaller
-            else:
-                at += size
-        if size > 1 or len(whole) == before:
-            size //= 2
+def _shrink(whole: Drawn, fails: Callable[[Drawn], bool]) -> Drawn:
+    """Remove parts while it still fails; then replace characters by plain ones."""
+    whole = shrink(whole, fails, SHRINK_TRIES)
     return _plainer(whole, fails) if isinstance(whole, str) else whole
 
 

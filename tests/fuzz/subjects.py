@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -19,8 +18,18 @@ import byteweld
 from byteweld import PATTERNS, RECIPES, Tokenizer, Vocabulary
 from byteweld.evaluation import pattern_engine
 from byteweld.patterns import is_over_bytes
-from tests.helpers.strategies import BYTES, ENDOFTEXT
-from tests.helpers.vocabularies import published, unpack
+from tests.helpers.vocabularies import (
+    BYTES,
+    ENDOFTEXT,
+    any_tokens,
+    joined_tokens,
+    published,
+    ranked_by_id,
+    ranked_by_merges,
+    shuffled_ids,
+    unpack,
+    with_traits,
+)
 
 from .oracles import Oracle, ReferenceOracle, TiktokenOracle, TokenizersOracle, imported
 from .texts import documents
@@ -56,7 +65,7 @@ class Subject:
         pattern = self.vocab.pattern
         if self.is_small and self.is_plain and pattern is not None and not is_over_bytes(pattern):
             for engine, tail in OTHER_ENGINES.items():
-                vocab = with_pattern(self.vocab, pattern + tail)
+                vocab = with_traits(self.vocab, pattern=pattern + tail)
                 if pattern_engine(Tokenizer(vocab)) == engine:
                     self.others[engine] = vocab
 
@@ -64,11 +73,6 @@ class Subject:
 def is_plain(vocab: Vocabulary) -> bool:
     """Whether there are only tokens, merges and one pattern, which is all the reference knows."""
     return set(vocab.extras) <= {"template", "shared ids"}
-
-
-def with_pattern(vocab: Vocabulary, pattern: str) -> Vocabulary:
-    """The same tokens and merges with another pattern."""
-    return Vocabulary(vocab.tokens, vocab.merge_ids, **(vocab.traits() | {"pattern": pattern}))
 
 
 # ---------------------------------------------------------------------- oracles
@@ -145,12 +149,7 @@ def pairs(pattern: str) -> Subject:
     rng.shuffle(both)
     every = list(dict.fromkeys([*BYTES.values(), *sorted(starts, key=len), *both]))
     ranks = {token: rank for rank, token in enumerate(every)}
-    vocab = Vocabulary(
-        dict(enumerate(every)) | {5000: ENDOFTEXT.encode()},
-        special_tokens={ENDOFTEXT: 5000},
-        pattern=pattern,
-        ranking="ranks",
-    )
+    vocab = ranked_by_id(ranks, pattern)
     theirs = _tiktoken(vocab, ranks, vocab.pattern or "")
     return _with_oracles(f"small/pairs-{pattern}", vocab, tiktoken=theirs)
 
@@ -160,16 +159,8 @@ def random_ranks(number: int) -> Subject:
     rng = Random(f"ranks {number}")
     pattern = rng.choice(list(PATTERNS.values()))
     letters = rng.choice([b"ab", b"ab ", "aé".encode(), "👍 ".encode(), b"a'\n 1"])
-    tokens = {bytes(rng.choices(letters, k=rng.randint(2, 20))) for _ in range(60)}
-    every = [*BYTES.values(), *sorted(tokens - set(BYTES.values()))]
-    rng.shuffle(every)
-    ranks = {token: rank for rank, token in enumerate(every)}
-    vocab = Vocabulary(
-        dict(enumerate(every)) | {900: ENDOFTEXT.encode()},
-        special_tokens={ENDOFTEXT: 900},
-        pattern=pattern,
-        ranking="ranks",
-    )
+    ranks = shuffled_ids(rng, any_tokens(rng, letters, 60, 20))
+    vocab = ranked_by_id(ranks, pattern)
     return _with_oracles(f"small/ranks-{number}", vocab, tiktoken=_tiktoken(vocab, ranks, pattern))
 
 
@@ -177,25 +168,9 @@ def random_merges(number: int, *, ignore_merges: bool) -> Subject:
     """Merges in random order, several for one token, and tokens without a merge."""
     rng = Random(f"merges {number}")
     letters = rng.choice([[b"a", b"b"], [b"a", b"b", b" "], [b"a", b"\xc3", b"\xa9"]])
-    tokens = list(letters)
-    for _ in range(40):
-        token = rng.choice(tokens) + rng.choice(tokens)
-        if token not in tokens and len(token) <= 20:
-            tokens.append(token)
-    every = [*BYTES.values(), *(token for token in tokens if len(token) > 1)]
-    rng.shuffle(every)
-    ids = {token: n for n, token in enumerate(every)}
-    splits = [
-        (ids[token[:at]], ids[token[at:]], ids[token])
-        for token in tokens
-        for at in range(1, len(token))
-        if token[:at] in ids and token[at:] in ids
-    ]
-    rng.shuffle(splits)
-    vocab = Vocabulary(
-        dict(enumerate(every)) | {900: ENDOFTEXT.encode()},
-        splits[: len(splits) * 3 // 4],
-        special_tokens={ENDOFTEXT: 900},
+    vocab = ranked_by_merges(
+        rng,
+        shuffled_ids(rng, joined_tokens(rng, letters, 40, 20)),
         pattern=rng.choice([*PATTERNS.values(), r"\s+|\S+", None]),
         ignore_merges=ignore_merges,
     )
@@ -257,10 +232,3 @@ def _open_json(name: str, entry: dict[str, Any], shared: Path) -> Subject:
         theirs.no_truncation()
         theirs.no_padding()
     return _with_oracles(name, tok.vocab, tokenizers=theirs, is_small=False)
-
-
-def named(patterns: Sequence[str], every: dict[str, Callable[[], Subject]]) -> Iterator[str]:
-    """The names that match any of the patterns (`hf/*`), in the order of `every`."""
-    for name in every:
-        if any(fnmatchcase(name, pattern) for pattern in patterns):
-            yield name

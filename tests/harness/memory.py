@@ -22,7 +22,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.harness.run import Run, parser
 
@@ -94,44 +94,26 @@ def blocks(kind: str, rng: random.Random, size: int, bad: bool) -> Iterator[byte
 # ---------------------------------------------------------------------- compression
 
 
-def _plain(path: Path, content: Iterator[bytes]) -> None:
-    with path.open("wb") as file:
-        file.writelines(content)
-
-
-def _gz(path: Path, content: Iterator[bytes]) -> None:
-    with gzip.open(path, "wb", compresslevel=1) as file:
-        for block in content:
-            file.write(block)
-
-
-def _xz(path: Path, content: Iterator[bytes]) -> None:
-    with lzma.open(path, "wb", preset=0) as file:
-        for block in content:
-            file.write(block)
-
-
-def _bz2(path: Path, content: Iterator[bytes]) -> None:
-    with bz2.open(path, "wb", compresslevel=9) as file:
-        for block in content:
-            file.write(block)
-
-
-def _zst(path: Path, content: Iterator[bytes]) -> None:
+def _zst(path: Path) -> Any:
     import pyarrow
 
-    with pyarrow.CompressedOutputStream(str(path), "zstd") as file:
+    return pyarrow.CompressedOutputStream(str(path), "zstd")
+
+
+OPENERS: dict[str, Callable[[Path], Any]] = {
+    "": lambda path: path.open("wb"),
+    ".gz": lambda path: gzip.open(path, "wb", compresslevel=1),
+    ".zst": _zst,
+    ".xz": lambda path: lzma.open(path, "wb", preset=0),
+    ".bz2": lambda path: bz2.open(path, "wb"),
+}
+
+
+def write(path: Path, content: Iterator[bytes]) -> None:
+    """Write blocks, compressed as the name says."""
+    with OPENERS.get(path.suffix, OPENERS[""])(path) as file:
         for block in content:
             file.write(block)
-
-
-WRITERS: dict[str, Callable[[Path, Iterator[bytes]], None]] = {
-    "": _plain,
-    ".gz": _gz,
-    ".zst": _zst,
-    ".xz": _xz,
-    ".bz2": _bz2,
-}
 
 
 def repeated(unit: bytes, size: int) -> Iterator[bytes]:
@@ -185,11 +167,11 @@ def _json(head: bytes, unit: bytes, tail: bytes) -> Callable[[Path, int], object
         yield from repeated(unit, size)
         yield tail + b'\n{"text": "last"}\n'
 
-    return lambda path, size: _gz(path, content(size))
+    return lambda path, size: write(path, content(size))
 
 
 def _text(unit: bytes) -> Callable[[Path, int], object]:
-    return lambda path, size: _gz(path, repeated(unit, size))
+    return lambda path, size: write(path, repeated(unit, size))
 
 
 def _bytes(make: Callable[[int], bytes]) -> Callable[[Path, int], object]:
@@ -206,15 +188,7 @@ BOMBS = (
     Bomb("value.jsonl.gz", _json(b'{"text": "', b"word ", b'"}'), LARGE),
     Bomb("other.jsonl.gz", _json(b'{"x": "', b"word ", b'", "text": ""}'), LARGE),
     Bomb("key.jsonl.gz", _json(b'{"', b"key", b'": 1, "text": ""}'), LARGE),
-    Bomb(
-        "nested.jsonl.gz",
-        _json(
-            b'{"x": ',
-            b"[",
-            b"",
-        ),
-        LARGE,
-    ),
+    Bomb("nested.jsonl.gz", _json(b'{"x": ', b"[", b""), LARGE),
     Bomb("escapes.jsonl.gz", _json(b'{"text": "', rb"\u0041", b'"}'), LARGE),
     Bomb("blank.jsonl.gz", _text(b"\n"), None),
     Bomb("spaces.jsonl.gz", _text(b" "), LARGE),
@@ -251,11 +225,11 @@ def check(run: Run, name: str, measured: Measured, expected: str | None) -> None
 
 def measure_table(run: Run, folder: Path, size: int) -> None:
     """Print the peak of every format, compression and policy, in MB."""
-    columns = [suffix or "plain" for suffix in WRITERS]
+    columns = [suffix or "plain" for suffix in OPENERS]
     print(f"| format, policy | {' | '.join(columns)} |\n|---|{'---|' * len(columns)}")
     for kind, (extension, options) in FORMATS.items():
         peaks: dict[str, dict[str, int]] = {policy: {} for policy in POLICIES}
-        for suffix, write in WRITERS.items():
+        for suffix in OPENERS:
             path = folder / f"corpus.{extension}{suffix}"
             for bad in (False, True):
                 write(path, blocks(kind, run.random(kind), size, bad))
@@ -271,7 +245,7 @@ def measure_table(run: Run, folder: Path, size: int) -> None:
                         return
             path.unlink()
         for policy in POLICIES:
-            row = " | ".join(f"{peaks[policy][suffix] / 1e6:.0f}" for suffix in WRITERS)
+            row = " | ".join(f"{peaks[policy][suffix] / 1e6:.0f}" for suffix in OPENERS)
             print(f"| {kind}, `{policy}` | {row} |", flush=True)
 
 

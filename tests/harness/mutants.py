@@ -27,6 +27,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests.harness.run import in_child
+
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "about" / "seeds-mutants.md"
 CPU_SECONDS = 60  # a change may make a loop endless; that counts as noticed
@@ -230,29 +232,17 @@ class Judge:
 
     def _run(self, session: pytest.Session, module: ModuleType, source: str) -> bool:
         """Whether all tests pass in a child process with another source of a module."""
-        reader, writer = os.pipe()
-        child = os.fork()
-        if child:
-            os.close(writer)
-            with open(reader, "rb") as pipe:  # noqa: PTH123 (a descriptor)
-                killer = pipe.read().decode()
-            _, status = os.waitpid(child, 0)
-            if status:
-                self.killers[killer or f"the change itself, status {status}"] += 1
-            return status == 0
-        code = 1
-        try:
-            os.set_inheritable(writer, False)
+
+        def tests() -> str:
             resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
-            sink = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(sink, 1)
-            os.dup2(sink, 2)
+            os.dup2(2, 1)  # to /dev/null
             patch(module, source)
-            failed = _first_failure(session)
-            os.write(writer, failed.encode())
-            code = 1 if failed else 0
-        finally:
-            os._exit(code)
+            return _first_failure(session)
+
+        code, killer = in_child(tests)
+        if code or killer:
+            self.killers[killer if code == 0 else f"the change itself, status {code}"] += 1
+        return not (code or killer)
 
 
 def _first_failure(session: pytest.Session) -> str:

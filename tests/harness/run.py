@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 
 def parser(name: str, description: str | None, *, seconds: float = 60.0) -> argparse.ArgumentParser:
@@ -57,6 +58,27 @@ def in_child(work: Callable[[], object], seconds: float | None = None) -> tuple[
     os.close(out)
     _, status = os.waitpid(child, 0)
     return None if hangs else os.waitstatus_to_exitcode(status), b"".join(parts).decode()
+
+
+def shrink(whole: Any, fails: Callable[[Any], bool], tries: int, *, smallest: int = 1) -> Any:
+    """Remove smaller and smaller parts of a text, of bytes or of a list while it still fails.
+
+    >>> shrink("some words with an x in them", lambda text: "x" in text, 3000)
+    'x'
+    """
+    size = max(1, len(whole) // 2)
+    while size >= smallest and tries > 0:
+        at, before = 0, len(whole)
+        while at < len(whole) and tries > 0:
+            tries -= 1
+            smaller = whole[:at] + whole[at + size :]
+            if fails(smaller):
+                whole = smaller
+            else:
+                at += size
+        if size > 1 or len(whole) == before:
+            size //= 2
+    return whole
 
 
 @dataclass

@@ -26,9 +26,11 @@ import byteweld.tiktoken
 from byteweld import Tokenizer, Vocabulary
 from byteweld.vocab import AddedToken, Replace, Split
 from tests.fuzz.texts import documents
-from tests.harness.files.bases import trained, with_traits
+from tests.harness.files.bases import trained
 from tests.harness.run import Run, in_child, parser
 from tests.helpers.strategies import NASTY
+from tests.helpers.streams import decoded, pieces, streamed
+from tests.helpers.vocabularies import with_added, with_traits
 
 NUM_THREADS = 64
 FORK_EVERY_SECONDS = 0.25
@@ -54,24 +56,19 @@ def vocabularies() -> dict[str, Vocabulary]:
         options = {"pattern": pattern, "special_tokens": special_tokens, "min_frequency": 1}
         return trained("modern", 1200, **options).vocab
 
-    def changed(vocab: Vocabulary, **changes: Any) -> Vocabulary:
-        return with_traits(vocab, **changes).vocab
-
     plain, words = learned("o200k"), learned(r"\s+|\S+")
-    added = AddedToken("the", max(words.tokens) + 1, special=False, lstrip=True, normalized=True)
-    tokens = {**words.tokens, added.id: b"the"}
-    traits = words.traits() | {"added_tokens": (*words.added_tokens, added)}
+    the = AddedToken("the", max(words.tokens) + 1, special=False, lstrip=True, normalized=True)
     return {
         "plain": plain,
         "gpt2": learned("gpt2"),
         "whole": learned(None),
         "specials": learned("cl100k", specials),
-        "normalizer": changed(words, normalizer=("nfkc", Replace("  +", " "), "lowercase")),
-        "steps": changed(words, pattern=None, steps=[Split("[0-9]"), Split(r"\s+|\S+")]),
-        "flags": Vocabulary(tokens, words.merge_ids, **traits),
-        "backtracking": changed(plain, pattern=r"(?<=a)b+|(\S)\1|\S+?(?=[ \n])|\s+|\S"),
+        "normalizer": with_traits(words, normalizer=("nfkc", Replace("  +", " "), "lowercase")),
+        "steps": with_traits(words, pattern=None, steps=[Split("[0-9]"), Split(r"\s+|\S+")]),
+        "flags": with_added(words, the),
+        "backtracking": with_traits(plain, pattern=r"(?<=a)b+|(\S)\1|\S+?(?=[ \n])|\s+|\S"),
         "ranks": Vocabulary(plain.tokens, **(plain.traits() | {"ranking": "ranks"})),
-        "lookup": changed(plain, ignore_merges=True),
+        "lookup": with_traits(plain, ignore_merges=True),
     }
 
 
@@ -87,18 +84,6 @@ def texts() -> list[str]:
 
 
 # ---------------------------------------------------------------------- operations
-
-
-def _stream(tok: Tokenizer, text: str) -> object:
-    stream = tok.encode_stream(**PLAIN)
-    found = [i for at in range(0, len(text), 9) for i in stream.feed(text[at : at + 9])]
-    return found + stream.finish()
-
-
-def _decode_stream(tok: Tokenizer, text: str) -> object:
-    stream = tok.decode_stream()
-    ids = tok.encode(text, **PLAIN)
-    return "".join(map(stream.feed, ids)) + stream.finish()
 
 
 def _ragged(tok: Tokenizer, text: str) -> object:
@@ -117,13 +102,13 @@ OPERATIONS: dict[str, Operation] = {
     "encode_ragged": _ragged,
     "encode_spans": lambda tok, text: tok.encode_spans([(text, False), ("<|end|>", True)]),
     "encode_with_offsets": lambda tok, text: tok.encode_with_offsets(text, **PLAIN),
-    "encode_stream": _stream,
+    "encode_stream": lambda tok, text: list(streamed(tok, pieces(text, 9), **PLAIN)),
     "count": lambda tok, text: tok.count(text, **PLAIN),
     "count to a limit": lambda tok, text: tok.count(text, limit=5, **PLAIN),
     "truncate": lambda tok, text: tok.truncate(text, 3, **PLAIN),
     "pretokenize": lambda tok, text: tok.pretokenize(text),
     "decode": lambda tok, text: tok.decode(tok.encode(text, **PLAIN)),
-    "decode_stream": _decode_stream,
+    "decode_stream": lambda tok, text: decoded(tok, tok.encode(text, **PLAIN)),
     "refused": lambda tok, text: _refusal(lambda: tok.encode(text)),
     "unknown id": lambda tok, text: _refusal(lambda: tok.decode([10**9])),
 }

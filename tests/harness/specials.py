@@ -23,7 +23,14 @@ from byteweld import PATTERNS, RECIPES, Counts, SpecialTokenError, Tokenizer, Vo
 from byteweld.errors import ByteweldError
 from byteweld.vocab import AddedToken, Split
 from tests.harness.run import Run, parser
-from tests.helpers.vocabularies import BYTES, published, unpack
+from tests.helpers.vocabularies import (
+    BYTES,
+    joined_tokens,
+    published,
+    ranked_by_merges,
+    shuffled_ids,
+    unpack,
+)
 
 Span = tuple[str | bytes, bool]
 
@@ -111,17 +118,13 @@ def trained(name: str, rng: Random) -> Tokenizer:
     return byteweld.train(source, vocab_size=size, recipe=recipe.replace(min_frequency=1))
 
 
-def _random_tokens(rng: Random) -> dict[int, bytes]:
-    """The bytes, and joined tokens of a few letters, with ids in random order."""
-    tokens = [b"a", b"b", b" ", b"u", b"s", b"e", b"r", b"\xc3", b"\xa9"]
-    for _ in range(rng.randint(0, 60)):
-        token = rng.choice(tokens) + rng.choice(tokens)
-        if token not in tokens and len(token) <= 16:
-            tokens.append(token)
-    every = [*BYTES.values(), *tokens[9:]]
+def _random_ids(rng: Random) -> dict[bytes, int]:
+    """The bytes, and joined tokens of a few letters, half of the time with ids in random order."""
+    letters = [b"a", b"b", b" ", b"u", b"s", b"e", b"r", b"\xc3", b"\xa9"]
+    tokens = joined_tokens(rng, letters, rng.randint(0, 60), 16)
     if rng.random() < 0.5:
-        rng.shuffle(every)
-    return dict(enumerate(every))
+        return shuffled_ids(rng, tokens)
+    return {token: i for i, token in enumerate(dict.fromkeys([*BYTES.values(), *tokens]))}
 
 
 def _pattern(rng: Random) -> str | None:
@@ -129,23 +132,16 @@ def _pattern(rng: Random) -> str | None:
 
 
 def from_ranks(_: str, rng: Random) -> Tokenizer:
-    ranks = {token: rank for rank, token in _random_tokens(rng).items()}
+    ranks = _random_ids(rng)
     chosen = rng.sample([*LITERALS, *WORDS], 6)
     specials = {text: ranks.get(text.encode(), 900 + n) for n, text in enumerate(chosen)}
     return Tokenizer.from_ranks(ranks, pattern=_pattern(rng), special_tokens=specials)
 
 
 def from_merges(_: str, rng: Random) -> Tokenizer:
-    tokens = _random_tokens(rng)
-    known = set(tokens.values())
-    merges = [
-        (token[:at], token[at:])
-        for token in tokens.values()
-        for at in range(1, len(token))
-        if token[:at] in known and token[at:] in known
-    ]
-    rng.shuffle(merges)
-    merges = merges[: rng.randint(len(merges) // 2, len(merges))]
+    vocab = ranked_by_merges(rng, _random_ids(rng))
+    tokens = dict(vocab.ordinary())
+    merges = [(tokens[left], tokens[right]) for left, right, _ in vocab.merge_ids]
     learned = [text for t in tokens.values() if len(t) > 1 and (text := _text(t))]
     specials = {*rng.sample(LITERALS, 4), *rng.sample(learned, min(4, len(learned)))}
     if rng.random() < 0.1:

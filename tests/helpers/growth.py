@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import random
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 Pair = tuple[bytes, bytes]
 
@@ -73,18 +73,3 @@ def encode_by_a_scan_per_merge(text: bytes, merges: Iterable[Pair]) -> list[byte
                 merged.append(symbol)
         symbols = merged
     return symbols
-
-
-def encode_by_repeated_scans(text: bytes, ranks: Mapping[Pair, int]) -> list[bytes]:
-    """Look for the lowest rank in the whole text, merge it once, and repeat: length squared."""
-    symbols = [bytes([byte]) for byte in text]
-    while True:
-        found = [
-            (ranks[pair], offset)
-            for offset, pair in enumerate(itertools.pairwise(symbols))
-            if pair in ranks
-        ]
-        if not found:
-            return symbols
-        _, offset = min(found)
-        symbols[offset : offset + 2] = [symbols[offset] + symbols[offset + 1]]

@@ -17,10 +17,14 @@ from hypothesis import strategies as st
 
 from byteweld import PATTERNS, RECIPES, Recipe, Vocabulary, reference
 from byteweld.recipes import TieBreak
-
-ENDOFTEXT = "<|endoftext|>"
-BYTES = {byte: bytes([byte]) for byte in range(256)}
-
+from tests.helpers.vocabularies import (
+    ENDOFTEXT,
+    any_tokens,
+    joined_tokens,
+    ranked_by_id,
+    ranked_by_merges,
+    shuffled_ids,
+)
 
 # A quarter finds what a change breaks; `make test-long` draws twenty times the number.
 SHARE_OF_EXAMPLES = float(os.environ.get("BYTEWELD_EXAMPLES", "0.25"))
@@ -192,24 +196,9 @@ def merge_vocabularies(draw: st.DrawFn, ignore_merges: bool | None = None) -> Vo
     """Tokens over a tiny alphabet, merges in random order, several of them for one token."""
     choose = random.Random(draw(st.integers(0, 2**32)))
     letters = [b"a", b"b", b" ", "é".encode()[:1], "é".encode()[1:]][: draw(st.integers(2, 5))]
-    tokens = list(letters)
-    for _ in range(draw(st.integers(0, 25))):
-        token = choose.choice(tokens) + choose.choice(tokens)
-        if token not in tokens and len(token) <= 12:
-            tokens.append(token)
-    ids = _shuffled_ids(tokens, choose)
-    splits = [
-        (ids[token[:at]], ids[token[at:]], ids[token])
-        for token in tokens
-        for at in range(1, len(token))
-        if token[:at] in ids and token[at:] in ids
-    ]
-    choose.shuffle(splits)
-    merges = splits[: choose.randint(len(splits) // 2, len(splits))]
-    return Vocabulary(
-        _by_id(ids) | {400: ENDOFTEXT.encode(), 401: b"<|a|>"},
-        merges,
-        special_tokens={ENDOFTEXT: 400, "<|a|>": 401},
+    return ranked_by_merges(
+        choose,
+        shuffled_ids(choose, joined_tokens(choose, letters, draw(st.integers(0, 25)), 12)),
         pattern=_resolved(draw(vocabulary_patterns)),
         ignore_merges=draw(st.booleans()) if ignore_merges is None else ignore_merges,
     )
@@ -220,23 +209,10 @@ def rank_tables(draw: st.DrawFn) -> dict[bytes, int]:
     """{bytes: rank} as tiktoken takes it; not every token is the sum of two others."""
     choose = random.Random(draw(st.integers(0, 2**32)))
     letters = draw(st.sampled_from([b"ab", b"ab ", "aé".encode(), "👍 ".encode()]))
-    tokens = {
-        bytes(choose.choices(letters, k=choose.randint(2, 6)))
-        for _ in range(draw(st.integers(0, 30)))
-    }
-    return _shuffled_ids([bytes([letter]) for letter in letters] + sorted(tokens), choose)
+    return shuffled_ids(choose, any_tokens(choose, letters, draw(st.integers(0, 30)), 6))
 
 
-@st.composite
-def rank_vocabularies(draw: st.DrawFn) -> Vocabulary:
-    """A vocabulary ranked by id, without a merge list."""
-    ids = draw(rank_tables())
-    return Vocabulary(
-        _by_id(ids) | {400: ENDOFTEXT.encode()},
-        special_tokens={ENDOFTEXT: 400},
-        pattern=_resolved(draw(vocabulary_patterns)),
-        ranking="ranks",
-    )
+rank_vocabularies = st.builds(ranked_by_id, rank_tables(), vocabulary_patterns.map(_resolved))
 
 
 @st.composite
@@ -257,13 +233,9 @@ def ambiguous_vocabularies(draw: st.DrawFn) -> Vocabulary:
     shared = draw(st.lists(st.sampled_from(made), max_size=4, unique=True)) if made else []
     if draw(st.integers(0, 4)) == 0:
         shared.append(draw(st.sampled_from([i for i, text in texts.items() if text in ("a", "b")])))
-    return Vocabulary(
-        vocab.tokens,
-        vocab.merge_ids,
-        special_tokens={**vocab.special_tokens, **{texts[i]: i for i in shared}},
-        pattern=vocab.pattern,
-        ignore_merges=vocab.ignore_merges,
-    )
+    specials = {**vocab.special_tokens, **{texts[i]: i for i in shared}}
+    traits = {"pattern": vocab.pattern, "ignore_merges": vocab.ignore_merges}
+    return Vocabulary(vocab.tokens, vocab.merge_ids, special_tokens=specials, **traits)
 
 
 def _text(token: bytes) -> str:
@@ -273,25 +245,6 @@ def _text(token: bytes) -> str:
 vocabularies = st.one_of(
     merge_vocabularies(ignore_merges=False),
     merge_vocabularies(ignore_merges=True),
-    rank_vocabularies(),
+    rank_vocabularies,
     ambiguous_vocabularies(),
 )
-
-
-def _shuffled_ids(tokens: list[bytes], choose: random.Random) -> dict[bytes, int]:
-    every = [*tokens, *(token for token in BYTES.values() if token not in tokens)]
-    ids = list(range(len(every)))
-    choose.shuffle(ids)
-    return dict(zip(every, ids, strict=True))
-
-
-def _by_id(ids: dict[bytes, int]) -> dict[int, bytes]:
-    return {token_id: token for token, token_id in ids.items()}
-
-
-@st.composite
-def cut_into_pieces(draw: st.DrawFn, source: st.SearchStrategy[str]) -> list[str]:
-    """A text cut at random offsets."""
-    text = draw(source)
-    cuts = sorted(draw(st.lists(st.integers(0, len(text)), max_size=6)))
-    return [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]

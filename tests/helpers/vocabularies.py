@@ -1,16 +1,19 @@
-"""Small vocabularies: with one extra each, and one that each format can hold."""
+"""Small vocabularies: with one extra each, one that each format can hold, and random ones."""
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from byteweld import SpecialTokenError, patterns
 from byteweld.vocab import AddedToken, Split, Vocabulary
 
+ENDOFTEXT = "<|endoftext|>"
+SPECIALS = {ENDOFTEXT: 5000, "<|a|>": 5001}
 BYTES = {byte: bytes([byte]) for byte in range(256)}
 AB = Vocabulary(BYTES | {256: b"ab"}, [(97, 98, 256)])
 
@@ -61,6 +64,75 @@ def holder(name: str) -> Vocabulary:
     if name == "tekken":
         return Vocabulary(AB.tokens, AB.merge_ids, pattern=patterns.GPT2)
     return AB
+
+
+def with_traits(vocab: Vocabulary, **changes: Any) -> Vocabulary:
+    """Return the same tokens and merges with other traits."""
+    return Vocabulary(vocab.tokens, vocab.merge_ids, **(vocab.traits() | changes))
+
+
+def with_added(vocab: Vocabulary, *added: AddedToken) -> Vocabulary:
+    """Return a vocabulary with more added tokens."""
+    tokens = {**vocab.tokens, **{token.id: token.text.encode() for token in added}}
+    traits = vocab.traits() | {"added_tokens": (*vocab.added_tokens, *added)}
+    return Vocabulary(tokens, vocab.merge_ids, **traits)
+
+
+# ---------------------------------------------------------------------- random ones
+
+
+def joined_tokens(rng: Random, letters: Sequence[bytes], most: int, longest: int) -> list[bytes]:
+    """Return letters, and up to `most` tokens joined of two before them."""
+    tokens = list(letters)
+    for _ in range(most):
+        token = rng.choice(tokens) + rng.choice(tokens)
+        if token not in tokens and len(token) <= longest:
+            tokens.append(token)
+    return tokens
+
+
+def any_tokens(rng: Random, letters: bytes, most: int, longest: int) -> list[bytes]:
+    """Return up to `most` tokens of some letters; not every one is the sum of two others."""
+    return sorted({bytes(rng.choices(letters, k=rng.randint(2, longest))) for _ in range(most)})
+
+
+def shuffled_ids(rng: Random, tokens: Iterable[bytes]) -> dict[bytes, int]:
+    """Return tokens and all bytes with ids in random order."""
+    every = list(dict.fromkeys([*tokens, *BYTES.values()]))
+    rng.shuffle(every)
+    return {token: i for i, token in enumerate(every)}
+
+
+def splits_of(ids: Mapping[bytes, int]) -> list[tuple[int, int, int]]:
+    """Return the ids of every two tokens that make another one, and its id."""
+    return [
+        (ids[token[:at]], ids[token[at:]], i)
+        for token, i in ids.items()
+        for at in range(1, len(token))
+        if token[:at] in ids and token[at:] in ids
+    ]
+
+
+def ranked_by_merges(rng: Random, ids: Mapping[bytes, int], **traits: Any) -> Vocabulary:
+    """Return a vocabulary with merges in random order, several of them for one token."""
+    merges = splits_of(ids)
+    rng.shuffle(merges)
+    merges = merges[: rng.randint(len(merges) // 2, len(merges))]
+    return _with_specials(ids, merges, **traits)
+
+
+def ranked_by_id(ids: Mapping[bytes, int], pattern: str | None) -> Vocabulary:
+    """Return a vocabulary without a merge list."""
+    return _with_specials(ids, pattern=pattern, ranking="ranks")
+
+
+def _with_specials(ids: Mapping[bytes, int], *merges: Any, **traits: Any) -> Vocabulary:
+    tokens = {i: token for token, i in ids.items()}
+    tokens |= {i: text.encode() for text, i in SPECIALS.items()}
+    return Vocabulary(tokens, *merges, special_tokens=SPECIALS, **traits)
+
+
+# ---------------------------------------------------------------------- what they hold
 
 
 def unambiguous(vocab: Vocabulary, ids: Iterable[int]) -> list[int]:

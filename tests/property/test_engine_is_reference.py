@@ -135,7 +135,7 @@ def check_encoding(vocab, text, tok=None):
 KINDS = {
     "merges": merge_vocabularies(ignore_merges=False),
     "ignore_merges": merge_vocabularies(ignore_merges=True),
-    "ranks": rank_vocabularies(),
+    "ranks": rank_vocabularies,
     "ascii": ascii_vocabularies(),
 }
 

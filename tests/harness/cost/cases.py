@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import lzma
 import pickle
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
@@ -22,7 +20,8 @@ from tests.harness.cost import subjects
 from tests.harness.cost.measure import Run
 from tests.harness.cost.texts import FAMILIES as TEXTS
 from tests.harness.cost.texts import Text, text
-from tests.helpers.streams import streamed
+from tests.harness.files.bases import compressors, saved
+from tests.helpers.streams import decoded, pieces, streamed
 
 Case = Callable[[int, Path], Run]  # a size, and a folder that is empty at first
 
@@ -32,27 +31,8 @@ ALL: dict[str, Any] = {"allowed_special": "all"}
 # ---------------------------------------------------------------------- operations on text
 
 
-def _pieces(whole: Text, size: int) -> list[Text]:
-    return [whole[at : at + size] for at in range(0, len(whole), size)]
-
-
-def _feed(tok: Tokenizer, whole: Text, size: int) -> None:
-    stream = tok.encode_stream(**PLAIN)
-    for piece in _pieces(whole, size):
-        stream.feed(piece)
-    stream.finish()
-
-
 def _spans(tok: Tokenizer, whole: Text) -> None:
-    pieces = _pieces(whole, 20)
-    tok.encode_spans([(piece, number % 2 == 0) for number, piece in enumerate(pieces)])
-
-
-def _decode_stream(tok: Tokenizer, ids: list[int]) -> None:
-    stream = tok.decode_stream()
-    for token_id in ids:
-        stream.feed(token_id)
-    stream.finish()
+    tok.encode_spans([(piece, number % 2 == 0) for number, piece in enumerate(pieces(whole, 20))])
 
 
 ON_TEXT: dict[str, Callable[[Tokenizer, Text], object]] = {
@@ -61,7 +41,7 @@ ON_TEXT: dict[str, Callable[[Tokenizer, Text], object]] = {
     "encode-strict": lambda tok, s: tok.encode(s),
     "encode_ordinary": lambda tok, s: tok.encode_ordinary(s),
     "encode_to_numpy": lambda tok, s: tok.encode_to_numpy(s, **PLAIN),
-    "encode_batch-short": lambda tok, s: tok.encode_batch(_pieces(s, 12), num_threads=1, **PLAIN),
+    "encode_batch-short": lambda tok, s: tok.encode_batch(pieces(s, 12), num_threads=1, **PLAIN),
     "encode_batch-long": lambda tok, s: tok.encode_batch([s, s], num_threads=2, **ALL),
     "encode_ragged": lambda tok, s: tok.encode_ragged([s], num_threads=3, **PLAIN),
     "encode_with_offsets": lambda tok, s: tok.encode_with_offsets(s, **PLAIN),
@@ -71,11 +51,11 @@ ON_TEXT: dict[str, Callable[[Tokenizer, Text], object]] = {
     "encode_spans": _spans,
     "encode_spans-untrusted": lambda tok, s: tok.encode_spans([(s, False)]),
     "encode_spans-trusted": lambda tok, s: tok.encode_spans([(s, True)]),
-    "encode_stream-1": lambda tok, s: _feed(tok, s, 1),
-    "encode_stream-16": lambda tok, s: _feed(tok, s, 16),
-    "encode_stream-1000": lambda tok, s: _feed(tok, s, 1000),
+    "encode_stream-1": lambda tok, s: list(streamed(tok, pieces(s, 1), **PLAIN)),
+    "encode_stream-16": lambda tok, s: list(streamed(tok, pieces(s, 16), **PLAIN)),
+    "encode_stream-1000": lambda tok, s: list(streamed(tok, pieces(s, 1000), **PLAIN)),
     "encode_stream-blocks": lambda tok, s: list(
-        streamed(tok, _pieces(s, 50), block_bytes=1 << 16, **PLAIN)
+        streamed(tok, pieces(s, 50), block_bytes=1 << 16, **PLAIN)
     ),
     "count": lambda tok, s: tok.count(s, **PLAIN),
     "count to a limit": lambda tok, s: tok.count(s, limit=len(s) // 3, **PLAIN),
@@ -89,7 +69,7 @@ ON_IDS: dict[str, Callable[[Tokenizer, list[int]], object]] = {
     "decode": lambda tok, ids: tok.decode(ids),
     "decode_bytes": lambda tok, ids: tok.decode_bytes(ids),
     "decode_tokens_bytes": lambda tok, ids: tok.decode_tokens_bytes(ids),
-    "decode_stream": _decode_stream,
+    "decode_stream": decoded,
 }
 
 
@@ -176,8 +156,6 @@ def _on_vocabulary(operation: str, make: Callable[[int], Vocabulary]) -> Case:
 @cache
 def _document() -> str:
     vocab = subjects.made([(97, 98), (256, 97)], "huggingface", None)
-    from tests.harness.files.bases import saved
-
     return saved(Tokenizer(vocab), "huggingface", "t.json")["t.json"].decode()
 
 
@@ -417,17 +395,6 @@ def _corpus(name: str, make: Callable[[int], bytes], on_error: str, **options: A
     return prepare
 
 
-def _zstd(data: bytes) -> bytes:
-    import pyarrow
-
-    return bytes(pyarrow.Codec("zstd").compress(data, asbytes=True))
-
-
-PACKERS: dict[str, Callable[[bytes], bytes]] = {
-    ".gz": lambda data: gzip.compress(data, 6, mtime=0),
-    ".xz": lambda data: lzma.compress(data, preset=1),
-    ".zst": _zstd,
-}
 ARCHIVES: dict[str, Callable[[int, Callable[[bytes], bytes]], bytes]] = {
     "zeros": lambda n, pack: pack(b"a" * n),
     "words": lambda n, pack: pack(str(text("words", n)).encode()),
@@ -478,7 +445,7 @@ def _every() -> Iterator[tuple[str, Case]]:
     for name, write in RECORDS.items():
         for policy in ("fail", "skip", "replace"):
             yield f"jsonl-{policy}/-/{name}", _corpus("a.jsonl", write, policy)
-    for suffix, pack in PACKERS.items():
+    for suffix, pack in compressors().items():
         for name, content in ARCHIVES.items():
             make_bytes = lambda n, c=content, p=pack: c(n, p)  # noqa: E731
             yield f"archive{suffix}/-/{name}", _corpus("a.txt" + suffix, make_bytes, "fail")

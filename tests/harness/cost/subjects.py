@@ -17,10 +17,16 @@ from byteweld.vocab import ROLES, AddedToken, Replace, Split
 from tests.fuzz.texts import documents
 from tests.harness import draw
 from tests.harness.cost.texts import fibonacci as fibonacci_text
-from tests.harness.files.bases import with_traits
 from tests.helpers.strategies import CUSTOM_PATTERNS
+from tests.helpers.vocabularies import (
+    BYTES,
+    any_tokens,
+    ranked_by_id,
+    shuffled_ids,
+    with_added,
+    with_traits,
+)
 
-BYTES = {byte: bytes([byte]) for byte in range(256)}
 Pairs = list[tuple[int, int]]
 
 # ---------------------------------------------------------------------- families of merges
@@ -148,34 +154,19 @@ def trained(pattern: str | None, size: int = 900) -> Vocabulary:
     ).vocab
 
 
-def changed(vocab: Vocabulary, **changes: Any) -> Vocabulary:
-    return with_traits(vocab, **changes).vocab
-
-
 def _ranks(number: int) -> Vocabulary:
     rng = Random(f"ranks {number}")
     letters = rng.choice([b"ab", b"ab ", "aé".encode(), b"a'\n 1"])
-    tokens = {bytes(rng.choices(letters, k=rng.randint(2, 24))) for _ in range(200)}
-    every = [*BYTES.values(), *sorted(tokens - set(BYTES.values()))]
-    rng.shuffle(every)
-    special = {len(every): b"<|end|>"}
-    return Vocabulary(
-        dict(enumerate(every)) | special,
-        special_tokens={"<|end|>": len(every)},
-        pattern=rng.choice([None, *PATTERNS.values()]),
-        ranking="ranks",
-    )
+    ids = shuffled_ids(rng, any_tokens(rng, letters, 200, 24))
+    return ranked_by_id(ids, rng.choice([None, *PATTERNS.values()]))
 
 
 def _added(**flags: bool) -> Vocabulary:
     base = trained(r"\s+|\S+")
     first = max(base.tokens) + 1
     texts = ["ab", "the", " x", "漢", "aa", "<|", "é", "\u0301"]
-    added = [AddedToken(text, first + at, **flags) for at, text in enumerate(texts)]
-    return Vocabulary(
-        {**base.tokens, **{token.id: token.text.encode() for token in added}},
-        base.merge_ids,
-        **(base.traits() | {"added_tokens": (*base.added_tokens, *added)}),
+    return with_added(
+        base, *(AddedToken(text, first + at, **flags) for at, text in enumerate(texts))
     )
 
 
@@ -185,7 +176,7 @@ def _fixed() -> Iterator[tuple[str, Callable[[], Vocabulary]]]:
         yield name, lambda name=name: trained(name)
     yield "whole", lambda: trained(None)
     yield "words", lambda: trained(plain)
-    yield "lookup", lambda: changed(trained("gpt2"), ignore_merges=True)
+    yield "lookup", lambda: with_traits(trained("gpt2"), ignore_merges=True)
     for number in range(6):
         yield f"ranks-{number}", lambda number=number: _ranks(number)
     for family in FAMILIES:
@@ -195,7 +186,7 @@ def _fixed() -> Iterator[tuple[str, Callable[[], Vocabulary]]]:
     for name in ADDED:
         yield name, lambda name=name: ADDED[name](2_000)
     for form in ("nfc", "nfd", "nfkc", "nfkd", "lowercase"):
-        yield form, lambda form=form: changed(trained(plain), normalizer=(form,))
+        yield form, lambda form=form: with_traits(trained(plain), normalizer=(form,))
     normalizers: dict[str, list[Any]] = {
         "replace-spaces": [Replace(" +", " ")],
         "replace-letter": [Replace("a", "aa")],
@@ -205,16 +196,16 @@ def _fixed() -> Iterator[tuple[str, Callable[[], Vocabulary]]]:
         "growing": [Replace("a", "ab"), Replace("b", "ba"), Replace("ab", "aab")],
     }
     for name, steps in normalizers.items():
-        yield name, lambda steps=steps: changed(trained(plain), normalizer=steps)
+        yield name, lambda steps=steps: with_traits(trained(plain), normalizer=steps)
     behaviors = ("isolated", "removed", "merged_with_previous", "merged_with_next", "contiguous")
     for behavior in behaviors:
         for invert in (False, True):
             chain_of = [Split("[0-9a]", behavior, invert), Split(r"\s|b", behavior), "byte-letters"]
             name = f"steps-{behavior}{'-inverted' if invert else ''}"
-            yield name, lambda c=chain_of: changed(trained(plain), pattern=None, steps=c)
+            yield name, lambda c=chain_of: with_traits(trained(plain), pattern=None, steps=c)
     yield (
         "prefix-space",
-        lambda: changed(trained(plain), pattern=None, steps=["prefix-space", Split(plain)]),
+        lambda: with_traits(trained(plain), pattern=None, steps=["prefix-space", Split(plain)]),
     )
     for flag in ("lstrip", "rstrip", "single_word", "normalized"):
         yield f"flag-{flag}", lambda flag=flag: _added(**{flag: True})
@@ -228,10 +219,10 @@ def _fixed() -> Iterator[tuple[str, Callable[[], Vocabulary]]]:
         lambda: byteweld.train(documents=["the cat"], vocab_size=110, recipe="ck-ascii").vocab,
     )
     for number, pattern in enumerate((*CUSTOM_PATTERNS, *HOSTILE)):
-        yield f"pattern-{number}", lambda p=pattern: changed(trained("gpt2"), pattern=p)
+        yield f"pattern-{number}", lambda p=pattern: with_traits(trained("gpt2"), pattern=p)
     for number in range(200):
         drawn = draw.pattern(Random(f"pattern {number}"), around=number % 2 == 1)
-        yield f"drawn-{number}", lambda p=drawn: changed(trained("gpt2"), pattern=p)
+        yield f"drawn-{number}", lambda p=drawn: with_traits(trained("gpt2"), pattern=p)
 
 
 HOSTILE = (

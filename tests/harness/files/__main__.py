@@ -19,7 +19,7 @@ from tests.harness.files.bases import TESTS, Files
 from tests.harness.files.kind import Kind, write
 from tests.harness.files.kinds import KINDS, fingerprint
 from tests.harness.files.use import is_allowed, signature
-from tests.harness.run import Run, parser
+from tests.harness.run import Run, parser, shrink
 from tests.harness.watch import Event, Limits, Watch
 
 FINDINGS = TESTS / "data" / "findings"
@@ -101,20 +101,13 @@ class Fuzz:
         """Fewer bytes that fail in the same way; the whole case if that takes too many tries."""
         files = draw(kind, self._run.seed, event.number)
         folder = self._scratch / "shrink"
-        tries = SHRINK_TRIES
         for name in sorted(files):
-            size = len(files[name]) // 2
-            while size > 8 and tries > 0:
-                at = 0
-                while at < len(files[name]) and tries > 0:
-                    tries -= 1
-                    data = files[name][:at] + files[name][at + size :]
-                    smaller = files | {name: data}
-                    if self._fails_alike(kind, smaller, folder, event):
-                        files = smaller
-                    else:
-                        at += size
-                size //= 2
+
+            def fails(data: bytes, files: Files = files, name: str = name) -> bool:
+                return self._fails_alike(kind, files | {name: data}, folder, event)
+
+            tries = SHRINK_TRIES // len(files)
+            files = files | {name: shrink(files[name], fails, tries, smallest=9)}
         return files
 
     def _fails_alike(self, kind: Kind, files: Files, folder: Path, event: Event) -> bool:

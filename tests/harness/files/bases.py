@@ -17,7 +17,14 @@ from byteweld import Tokenizer, Vocabulary, formats
 from byteweld.counts import Counts
 from byteweld.vocab import AddedToken, Replace, Split
 from tests.fuzz.texts import TESTS, documents
-from tests.helpers.vocabularies import EXTRAS, holder, published, unpack
+from tests.helpers.vocabularies import (
+    EXTRAS,
+    holder,
+    published,
+    unpack,
+    with_added,
+    with_traits,
+)
 
 Files = dict[str, bytes]
 
@@ -58,11 +65,6 @@ def without_reports(files: Files) -> Files:
 # ---------------------------------------------------------------------- vocabularies
 
 
-def with_traits(vocab: Vocabulary, **changes: Any) -> Tokenizer:
-    """The same tokens and merges with other traits."""
-    return Tokenizer(Vocabulary(vocab.tokens, vocab.merge_ids, **(vocab.traits() | changes)))
-
-
 @cache
 def tokenizers() -> tuple[Tokenizer, ...]:
     """Vocabularies of every kind, as many as a format may hold."""
@@ -70,12 +72,18 @@ def tokenizers() -> tuple[Tokenizer, ...]:
     vocab = plain.vocab
     end = vocab.special_tokens["<|end|>"]
     flags = AddedToken("the", max(vocab.tokens) + 1, special=False, lstrip=True, normalized=True)
-    grown = Vocabulary(
-        {**vocab.tokens, flags.id: b"the"},
-        vocab.merge_ids,
-        **(vocab.traits() | {"added_tokens": (*vocab.added_tokens, flags)}),
-    )
     ranks = Vocabulary(vocab.tokens, **(vocab.traits() | {"ranking": "ranks"}))
+    changed = (
+        with_traits(vocab, normalizer=("nfc", Replace("  +", " "), "lowercase")),
+        with_traits(vocab, pattern=None, steps=("prefix-space", Split("[0-9]"), Split(r"\s+|\S+"))),
+        with_traits(vocab, template=((end,), (end,))),
+        with_traits(vocab, ignore_merges=True),
+        with_traits(vocab, pattern=r"(?<=a)b+|(?!x)\S|\s+(?!\S)|\s"),
+        with_added(vocab, flags),
+        ranks,
+        holder("tekken"),
+        *EXTRAS.values(),
+    )
     return (
         plain,
         trained("from-scratch", 290, special_tokens=("<|end|>",)),
@@ -89,15 +97,7 @@ def tokenizers() -> tuple[Tokenizer, ...]:
         trained(
             "modern", 300, special_ids="first", pattern=r"\s+|\S+", special_tokens=("<s>", "</s>")
         ),
-        with_traits(vocab, normalizer=("nfc", Replace("  +", " "), "lowercase")),
-        with_traits(vocab, pattern=None, steps=("prefix-space", Split("[0-9]"), Split(r"\s+|\S+"))),
-        with_traits(vocab, template=((end,), (end,))),
-        with_traits(vocab, ignore_merges=True),
-        with_traits(vocab, pattern=r"(?<=a)b+|(?!x)\S|\s+(?!\S)|\s"),
-        Tokenizer(grown),
-        Tokenizer(ranks),
-        Tokenizer(holder("tekken")),
-        *map(Tokenizer, EXTRAS.values()),
+        *map(Tokenizer, changed),
     )
 
 

@@ -17,6 +17,7 @@ from byteweld import ByteweldError, Tokenizer, Vocabulary, formats
 from byteweld.errors import NativeError
 from byteweld.evaluation import pattern_engine, unreachable
 from byteweld.formats import hf_tokenizer_json, tiktoken_ranks
+from tests.helpers.streams import decoded, pieces, streamed
 
 TEXTS: tuple[str | bytes, ...] = (
     "The cat's 12 mats;\n\n  naïve café \t x=1",
@@ -116,12 +117,8 @@ def _use_thoroughly(tok: Tokenizer, text: str | bytes, ids: list[int]) -> None:
     attempt(lambda: str(tok.show(text, **plain)))
     with contextlib.suppress(UnicodeDecodeError):  # as tiktoken's does
         tok.decode_with_offsets(ids)
-    stream = tok.encode_stream(**plain)
-    found = [i for at in range(0, len(text), 7) for i in stream.feed(text[at : at + 7])]
-    same("stream", found + stream.finish(), ids)
-    decoder = tok.decode_stream()
-    decoded = "".join(map(decoder.feed, ids)) + decoder.finish()
-    same("decode_stream", decoded, tok.decode(ids))
+    same("stream", list(streamed(tok, pieces(text, 7), **plain)), ids)
+    same("decode_stream", decoded(tok, ids), tok.decode(ids))
 
 
 def _use_whole(tok: Tokenizer) -> None:
