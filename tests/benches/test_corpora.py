@@ -15,18 +15,9 @@ import drawings
 import run as bench_run
 import sources
 
-from .conftest import BENCHES, Bench, table
+from .conftest import BENCHES
 
 END = b"<|endoftext|>"
-
-
-def test_without_the_mixed_corpus_its_definitions_are_not_run(bench: Bench) -> None:
-    definitions = table("train", ["byteweld"], "byteweld", corpus=["large", "tiny"], megabytes=20)
-    run = bench(definitions.replace("[corpora]", "[corpora]\nlarge = { big = 1000 }"))
-    assert "train/large-20MB/300/smallest-ids/1-thread: not run: the mixed corpus needs" in run.out
-    assert "make_big_corpus.py, which does not exist; pass --mixed FOLDER" in run.out
-    assert {row["definition"].split("/")[1] for row in run.rows} == {"tiny-0.011MB"}
-    assert "not run: the mixed corpus needs" in run.file("*.md").read_text()
 
 
 def prepared(tmp_path: Path, corpora: dict[str, object], name: str, size: int):
