@@ -15,27 +15,18 @@ check_site = load_script("check_site")
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
-        ('<a href="b.html">b</a><a href="b.html#x">x</a><a href="#top">top</a>', None),
-        ('<a href="https://example.com/">elsewhere</a>', None),
-        ('<a href="https://github.com/byteweld/byteweld/blob/main/README.md">file</a>', None),
-        ('<a href="https://github.com/byteweld/byteweld/tree/main/docs">folder</a>', None),
-        ('<link rel="stylesheet" href="style.css">', None),
-        ('<a href="sub/">the index of a folder</a>', None),
-        ('<a href="c.html">c</a>', "a.html: no file c.html"),
-        ('<img src="gone.png">', "a.html: no file gone.png"),
-        ('<a href="b.html#y">y</a>', "a.html: no anchor b.html#y"),
-        ('<a href="#y">y</a>', "a.html: no anchor #y"),
-        ('<script src="https://cdn.example/x.js"></script>', "loads https://cdn.example/x.js"),
-        ('<script src="//cdn.example/x.js"></script>', "loads //cdn.example/x.js"),
         (
-            '<img srcset="style.css 1x, https://cdn.example/x.png 2x">',
-            "loads https://cdn.example/x.p",
+            '<a href="b.html#x">x</a><a href="#top">top</a><a href="https://example.com/">e</a>'
+            '<a href="https://github.com/byteweld/byteweld/blob/main/README.md">file</a>'
+            '<link rel="stylesheet" href="style.css"><a href="sub/">a folder</a>',
+            None,
         ),
-        ('<object data="https://cdn.example/x.svg"></object>', "loads https://cdn.example/x.svg"),
+        ('<a href="c.html">c</a>', "a.html: no file c.html"),
+        ('<a href="b.html#y">y</a>', "a.html: no anchor b.html#y"),
+        ('<script src="//cdn.example/x.js"></script>', "loads //cdn.example/x.js"),
+        ('<img srcset="style.css 1x, https://cdn.example/x 2x">', "loads https://cdn.example/x"),
         ("<style>@import 'https://fonts.example/x';</style>", "loads https://fonts.example/x"),
         ('<p style="background: url(//cdn.example/x)">p</p>', "loads //cdn.example/x"),
-        ("<style>a { background: url(data:image/png;base64,xx) }</style>", None),
-        ("<p>url(https://example.com/x) is text</p>", None),
         ('<a href="../beside.md">a file outside the site</a>', "a.html: no file ../beside.md"),
         (
             '<a href="https://github.com/byteweld/byteweld/blob/main/no.md">file</a>',

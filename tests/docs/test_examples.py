@@ -99,22 +99,11 @@ def test_blocks_have_a_language_and_say_why_they_are_not_run() -> None:
 # ---------------------------------------------------------------------- the runner itself
 
 
-@pytest.mark.parametrize(
-    ("output", "shown", "is_same"),
-    [
-        ("wrote a (25 ms)\n", ["wrote a (1.3 s)"], True),
-        ("12.5 MB/s\n", ["113 bytes/s"], True),
-        ("21 documents\n", ["22 documents"], False),
-        ("a\nb\nc\n", ["a", "...", "c"], True),
-        ("a\nb\nd\n", ["a", "...", "c"], False),
-        ("a\nb\n", ["a"], False),
-        ("a  1\n", ["a     1"], True),
-    ],
-)
-def test_outputs_are_compared_apart_from_times(
-    output: str, shown: list[str], is_same: bool
-) -> None:
-    assert is_shown(output, shown) is is_same
+def test_outputs_are_compared_apart_from_times() -> None:
+    assert is_shown("wrote a (25 ms)\n12.5 MB/s\n", ["wrote a (1.3 s)", "113 bytes/s"])
+    assert is_shown("a\nb\nc  1\n", ["a", "...", "c     1"])
+    assert not is_shown("21 documents\n", ["22 documents"])
+    assert not is_shown("a\nb\nd\n", ["a", "...", "c"])
 
 
 @pytest.mark.parametrize(

@@ -24,28 +24,11 @@ def facts():
     return make_page.facts()
 
 
-def test_the_page_has_only_the_modules_that_it_needs():
-    script = make_page.bundle("app.js")
-    names = re.findall(r'^modules\["([a-z]+\.js)"\] = ', script, re.MULTILINE)
-    assert names[-1] == "app.js" and "tokens.js" in names and "panel.js" in names
-    assert not {"how.js", "training.js", "compare.js"} & set(names)
-    assert script.count("modules = {}") == 1
-
-
 @pytest.mark.parametrize("word", FORBIDDEN)
 def test_nothing_parses_html_or_connects(word: str):
     # api.js of the studio is the only module that does, and it is replaced.
     assert word not in make_page.bundle("app.js")
     assert word not in make_page._source("worker.js")
-
-
-def test_a_module_that_cannot_be_bundled_is_an_error(monkeypatch):
-    own, source = make_page._source, 'import * as dom from "./dom.js";\n'
-    monkeypatch.setattr(
-        make_page, "_source", lambda name: source if name == "app.js" else own(name)
-    )
-    with pytest.raises(ValueError, match="another form"):
-        make_page.bundle("app.js")
 
 
 def test_an_element_is_never_ended_by_its_content():

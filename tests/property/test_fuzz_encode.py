@@ -6,14 +6,12 @@
 from __future__ import annotations
 
 from itertools import islice
-from random import Random
 
 import pytest
 
-from byteweld import PATTERNS, Tokenizer
-from byteweld._text import utf8
+from byteweld import PATTERNS
 from tests.fuzz import __main__ as program
-from tests.fuzz import oracles, paths, rounds, subjects, texts
+from tests.fuzz import oracles, rounds, subjects, texts
 from tests.fuzz.rounds import Rounds
 from tests.helpers.vocabularies import with_traits
 
@@ -73,46 +71,3 @@ def test_a_nearly_correct_pattern_is_a_mismatch(ours, theirs, few_words):
     assert mismatch is not None and mismatch.repeats
     assert len(mismatch.text) <= 8  # shrunk from hundreds of characters
     assert mismatch.found != mismatch.expected
-
-
-@pytest.mark.parametrize("name", paths.ONE)
-def test_each_path_for_one_text_can_fail(name):
-    subject = subjects.trained("gpt2")
-    tok = Tokenizer(subject.vocab)
-    text = "the lower the better"
-    right = tok.encode_ordinary(text)
-    asked = paths.Asked(subject, tok, text, right, frozenset(), 0.5)
-    found, expected = paths.ONE[name](asked)
-    assert found == expected
-    wrong = [right[:-2], [5, *right[1:]]]
-    again = [asked._replace(ids=ids, seed=seed) for ids in wrong for seed in range(9)]
-    assert any(one != other for one, other in map(paths.ONE[name], again))
-
-
-@pytest.mark.parametrize("name", paths.MANY)
-def test_each_path_for_a_batch_can_fail(name):
-    subject = subjects.trained("gpt2")
-    tok = Tokenizer(subject.vocab)
-    batch = ["the lower", "", "the better"]
-    lists = [tok.encode_ordinary(text) for text in batch]
-    found, expected = paths.MANY[name](paths.AskedMany(tok, batch, lists, frozenset()))
-    assert found == expected
-    wrong = [lists[0], [], lists[2][:-1]]
-    found, expected = paths.MANY[name](paths.AskedMany(tok, batch, wrong, frozenset()))
-    assert found != expected
-
-
-# ---------------------------------------------------------------------- drawing texts
-
-
-def test_all_kinds_of_hard_texts_are_drawn():
-    made = texts.Texts(texts.own_samples(), tokens=[b"ab"], specials=["<|a|>"], max_bytes=10**6)
-    drawn = [text for turn in range(40) for text in made.draw(Random(turn), turn)]
-    raw = [utf8(text) for text in drawn]
-    everything = b"".join(raw)
-    for hard in ("'ſ", "\u212a", "\u3000", "\u180e", "<|a|>", "\r\n", "漢", "\0"):
-        assert hard.encode() in everything, hard
-    assert any(texts.as_str(text) is None for text in drawn), "invalid UTF-8"
-    assert any(isinstance(text, str) and "\ud83d" in text for text in drawn), "lone surrogates"
-    assert {len(one) % 64 for one in raw} == set(range(64))
-    assert any(len(one) >= texts.LARGE_BYTES for one in raw), "large enough for two threads"
