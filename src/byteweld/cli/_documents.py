@@ -57,10 +57,6 @@ class Documents:
         files = map(whole_file, self.corpus.files)
         return [None if str(file) in self._stdin else file for file in files]
 
-    def note(self, *, files: int, skipped: int) -> None:
-        """Take what tasks have read, instead of reading it here."""
-        self.files, self._skipped = files, skipped
-
     @property
     def skipped(self) -> int:
         """Number of malformed documents skipped so far."""

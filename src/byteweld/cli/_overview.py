@@ -49,7 +49,11 @@ _ENGINES = {
     "backtracking": "run by a backtracking engine",
 }
 
-
+# What the JSON overview has of a training.
+_TRAINING = (
+    *("vocab_size", "merges_learned", "merges_planned", "stop", "files", "file_bytes"),
+    *("total_bytes", "total_pretokens", "distinct_pretokens", "bytes_per_token", "version"),
+)
 # Each reason as a key of the JSON overview, and in words.
 _REASONS: dict[Reason, tuple[str, str]] = {
     "cut": (
@@ -79,23 +83,40 @@ class Overview(Displayable):
         """Return what is shown: the facts, the longest and the unreachable tokens, and more."""
         tok, vocab = self.tok, self.tok.vocab
         tokens = [token for _, token in vocab.ordinary()]
+        longest = max(map(len, tokens), default=0)
+        figures: list[tuple[Words, Words]] = [
+            (len(vocab), "tokens"),
+            (len(vocab.special_tokens), "of them special"),
+            (longest, "bytes in the longest token"),
+            (len(self.unreachable), "unreachable tokens"),
+        ]
+        merges = Merges(vocab, 100).report().parts if vocab.merge_ids else []
+        heads = ("script of the first letter", "tokens")
+        counted = _counts(("bytes", "tokens"), _length_groups(lengths(tokens)), "length")
         return Report(
             self.path,
-            OnPage(Figures(_figures(self))),
+            OnPage(Figures(figures)),
             Facts(_facts(self)),
             Custom(
                 lambda: OnPage(_training_section(tok), *(_probes(tok) if probes else ())).html()
             ),
-            OnPage(_lengths(tokens), _scripts(tokens), kind="columns"),
+            OnPage(
+                Section("lengths", counted),
+                Section("scripts", _counts(heads, scripts(tokens), "script")),
+                kind="columns",
+            ),
             _longest_section(tok),
             _unreachable_section(self),
-            OnPage(_special_section(vocab), _merge_section(vocab)),
+            OnPage(
+                _special_section(vocab),
+                Section("first merges", *merges, is_folded=True) if merges else None,
+            ),
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the overview as JSON-serializable values."""
-        tok = self.tok
-        vocab = tok.vocab
+        tok, vocab = self.tok, self.tok.vocab
+        pattern = None if vocab.pattern is None else options.pattern_words(vocab.pattern)
         return {
             "path": self.path,
             "name": tok.name,
@@ -108,7 +129,7 @@ class Overview(Displayable):
             "ignore_merges": vocab.ignore_merges,
             "alphabet": vocab.alphabet,
             "pattern": vocab.pattern,
-            "pattern_name": None if vocab.pattern is None else _pattern_name(vocab.pattern),
+            "pattern_name": pattern if pattern in byteweld.PATTERNS else None,
             "pattern_engine": pattern_engine(tok),
             "steps": [s if isinstance(s, str) else s._asdict() for s in vocab.steps],
             "normalizer": [s if isinstance(s, str) else s._asdict() for s in vocab.normalizer],
@@ -142,30 +163,32 @@ def _facts(seen: Overview) -> list[tuple[str, Words]]:
     """The facts about a tokenizer, by name."""
     tok = seen.tok
     vocab = tok.vocab
-    singles = sum(len(token) == 1 for _, token in vocab.ordinary())
+    sizes = [len(token) for _, token in vocab.ordinary()]
     others = [added for added in vocab.added_tokens if not added.is_plain]
-    return [
+    specials = (f"{visible(t.encode())} {i}" for t, i in vocab.special_tokens.items())
+    facts = [
         ("name", tok.name),
         ("format", seen.kind),
-        *([("byte map", seen.byte_map)] if seen.byte_map is not None else []),
+        ("byte map", seen.byte_map),
         (
             "tokens",
-            f"{len(vocab):,}: {singles:,} bytes, {_longer(tok):,} longer, "
+            f"{len(vocab):,}: {sizes.count(1):,} bytes, {sum(n > 1 for n in sizes):,} longer, "
             f"{len(vocab.special_tokens):,} special",
         ),
         ("merges", _merge_words(vocab)),
         ("alphabet", vocab.alphabet),
-        *([("normalizer", _list(map(_step, vocab.normalizer)))] if vocab.normalizer else []),
+        ("normalizer", _list(map(_step, vocab.normalizer)) if vocab.normalizer else None),
         ("pattern", _pattern(tok)),
-        *((("" if index else "steps"), _step(step)) for index, step in enumerate(vocab.steps)),
-        ("special", _list(f"{visible(t.encode())} {i}" for t, i in vocab.special_tokens.items())),
-        *([("warning", _ambiguous_words(vocab))] if vocab.ambiguous_ids else []),
-        *([("added", _list(map(_added, others)))] if others else []),
+        *(("" if index else "steps", _step(step)) for index, step in enumerate(vocab.steps)),
+        ("special", _list(specials)),
+        ("warning", _ambiguous_words(vocab) if vocab.ambiguous_ids else None),
+        ("added", _list(map(_added, others)) if others else None),
         ("roles", _list(f"{role} {token_id}" for role, token_id in vocab.roles.items())),
-        *([("template", _template(vocab))] if vocab.template != ((), ()) else []),
+        ("template", _template(vocab) if vocab.template != ((), ()) else None),
         ("fingerprint", vocab.fingerprint),
-        *([("training", words)] if (words := _training_words(tok, seen.path)) else []),
+        ("training", _training_words(tok, seen.path)),
     ]
+    return [(name, value) for name, value in facts if value is not None]
 
 
 def _ambiguous_words(vocab: byteweld.Vocabulary) -> str:
@@ -191,16 +214,8 @@ def _training_words(tok: byteweld.Tokenizer, path: str) -> str | None:
 
 
 def _training_to_dict(training: byteweld.Training) -> dict[str, Any]:
-    names = ("vocab_size", "merges_learned", "merges_planned", "stop", "files", "file_bytes")
-    others = ("total_bytes", "total_pretokens", "distinct_pretokens", "bytes_per_token", "version")
-    return {
-        "recipe": training.recipe.name,
-        **{name: getattr(training, name) for name in (*names, *others)},
-    }
-
-
-def _longer(tok: byteweld.Tokenizer) -> int:
-    return sum(len(token) > 1 for _, token in tok.vocab.ordinary())
+    numbers = {name: getattr(training, name) for name in _TRAINING}
+    return {"recipe": training.recipe.name, **numbers}
 
 
 def _merge_words(vocab: byteweld.Vocabulary) -> str:
@@ -290,26 +305,7 @@ def _unreachable_section(seen: Overview) -> Section:
     return Section("unreachable tokens", *parts or [Text([_NONE_UNREACHABLE])])
 
 
-def _pattern_name(pattern: str) -> str | None:
-    words = options.pattern_words(pattern)
-    return words if words in byteweld.PATTERNS else None
-
-
 # ---------------------------------------------------------------------------- on a page
-
-
-def _figures(seen: Overview) -> list[tuple[Words, Words]]:
-    """The figures that matter most."""
-    vocab = seen.tok.vocab
-    return [
-        (len(vocab), "tokens"),
-        (len(vocab.special_tokens), "of them special"),
-        (
-            max((len(token) for _, token in vocab.ordinary()), default=0),
-            "bytes in the longest token",
-        ),
-        (len(seen.unreachable), "unreachable tokens"),
-    ]
 
 
 def _probes(tok: byteweld.Tokenizer) -> Iterator[Section]:
@@ -325,15 +321,10 @@ def _counts(heads: tuple[str, str], counted: Sequence[tuple[str, int]], noun: st
     return Table(heads, counted, noun, left=[0], name=0, charted=[1])
 
 
-def _lengths(tokens: list[bytes]) -> Section:
-    counted = length_groups(lengths(tokens))
-    return Section("lengths", _counts(("bytes", "tokens"), counted, "length"))
-
-
-def length_groups(counted: list[tuple[int, int]]) -> list[tuple[str, int]]:
+def _length_groups(counted: list[tuple[int, int]]) -> list[tuple[str, int]]:
     """Group the number of tokens by length: ranges that grow, without empty ones at the end.
 
-    >>> length_groups([(1, 256), (5, 30), (6, 10)])
+    >>> _length_groups([(1, 256), (5, 30), (6, 10)])
     [('1', 256), ('2', 0), ('3', 0), ('4', 0), ('5-6', 40)]
     """
     groups = []
@@ -346,11 +337,6 @@ def length_groups(counted: list[tuple[int, int]]) -> list[tuple[str, int]]:
     while groups and not groups[-1][1]:
         groups.pop()
     return groups
-
-
-def _scripts(tokens: list[bytes]) -> Section:
-    heads = ("script of the first letter", "tokens")
-    return Section("scripts", _counts(heads, scripts(tokens), "script"))
 
 
 def _training_section(tok: byteweld.Tokenizer) -> Section | None:
@@ -389,44 +375,26 @@ def _special_section(vocab: byteweld.Vocabulary) -> Section | None:
     return Section("special tokens", table) if rows else None
 
 
-def _merge_section(vocab: byteweld.Vocabulary) -> Section | None:
-    if not vocab.merge_ids:
-        return None
-    return Section("first merges", merge_table(vocab, 100), is_folded=True)
-
-
 class Merges(Displayable):
     """The first merges of a vocabulary."""
 
     def __init__(self, vocab: byteweld.Vocabulary, count: int) -> None:
-        self._vocab = vocab
-        self._count = count
+        self._tokens = vocab.tokens
+        self._merges = vocab.merge_ids[:count]
 
     def report(self) -> Report:
-        """Return the merges, one per line."""
-        return Report("", merge_table(self._vocab, self._count))
+        """Return the merges, one per line; a page has as many as it can hold."""
+        rows: list[list[Words]] = []
+        for rank, merge in enumerate(self._merges):
+            left, right, new = (Token(i, self._tokens[i]) for i in merge)
+            rows.append([str(rank), str(merge.new), [left, " + ", right, " -> ", new]])
+        heads, most = ("rank", "id", "merge"), _MAX_PAGE_MERGES
+        table = Table(heads, rows, "merge", name=0, has_heads=False, on_page=most, shown=most)
+        return Report("", table)
 
     def to_dict(self) -> list[dict[str, Any]]:
         """Return the merges as JSON-serializable values."""
-        tokens = self._vocab.tokens
         return [
-            {"rank": rank, "left": left, "right": right, "new": new, "bytes": tokens[new].hex()}
-            for rank, (left, right, new) in enumerate(self._vocab.merge_ids[: self._count])
+            {"rank": rank, **merge._asdict(), "bytes": self._tokens[merge.new].hex()}
+            for rank, merge in enumerate(self._merges)
         ]
-
-
-def merge_table(vocab: byteweld.Vocabulary, count: int) -> Table:
-    """The first merges; a page has as many as it can hold."""
-    rows: list[list[Words]] = []
-    for rank, merge in enumerate(vocab.merge_ids[:count]):
-        left, right, new = (Token(i, vocab.tokens[i]) for i in merge)
-        rows.append([str(rank), str(merge.new), [left, " + ", right, " -> ", new]])
-    return Table(
-        ("rank", "id", "merge"),
-        rows,
-        "merge",
-        name=0,
-        has_heads=False,
-        on_page=_MAX_PAGE_MERGES,
-        shown=_MAX_PAGE_MERGES,
-    )

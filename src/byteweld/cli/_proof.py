@@ -6,7 +6,7 @@ import hashlib
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,22 +14,21 @@ import byteweld
 from byteweld import peers, proof
 from byteweld._speed import speed
 from byteweld.cli import _command, _errors, _input, _output
-from byteweld.cli._documents import Documents
 from byteweld.corpus import File, describe, open_remote
 from byteweld.jobs import Runner
-from byteweld.markup import Html
 from byteweld.render import around, visible
 from byteweld.report import (
     Code,
     Displayable,
     Facts,
+    InText,
+    OnPage,
     Part,
     Report,
     Section,
     Table,
     Text,
     Words,
-    text_of,
 )
 
 if TYPE_CHECKING:
@@ -39,6 +38,7 @@ _SHOWN_BEFORE = 3  # tokens around a difference
 _SHOWN_AFTER = 5
 _MARK = "▸"
 _BLOCK_BYTES = 1 << 20
+_FACTS = ("path", "bytes", "sha256")  # of a file
 _MAX_FILES = 200  # on the page; the JSON report has all
 
 
@@ -59,64 +59,79 @@ class Ours(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Proved(Displayable):
-    """What was compared, and the result."""
+class Result(Displayable):
+    """What was compared, and the result; `kept` is what is written of it to keep, for a page."""
 
     path: str
     ours: Ours
     peer: peers.Peer
     proof: proof.Proof
-    files: Documents
+    files: int  # as `skipped` below, up to the document that stopped it
+    skipped: int  # malformed documents
     threads: int  # of each task, if there are tasks
     seconds: float
     runner: str = "local"
-
-    @property
-    def is_identical(self) -> bool:
-        """Whether something was compared, and all of it was equal."""
-        return not self.proof.is_over and self.proof.documents > 0
-
-    @property
-    def num_files(self) -> int:
-        """Number of files up to the document that stopped it."""
-        end = self.proof.end
-        return self.files.files if end is None else end.file
-
-    @property
-    def num_malformed(self) -> int:
-        """Number of malformed documents that were skipped, up to the one that stopped it."""
-        end = self.proof.end
-        return self.files.skipped if end is None else end.skipped
+    kept: dict[str, Any] = field(default_factory=dict)
 
     def report(self) -> Report:
         """Return the verdict, the difference if there is one, and the speeds."""
-        found = self.proof
-        names = (self.ours.name, self.peer.name)
+        found, difference = self.proof, self.proof.difference
+        is_identical = not found.is_over and found.documents > 0
+        sides = [] if difference is None else list(_sides(self, difference))
+        coded: list[tuple[str, Words]] = [(name, Code(words)) for name, words in sides]
+        text = f"{_output.size(found.bytes)} in {_output.amount(self.files, 'file')}"
+        before = f"identical before it: {_amounts(found)}"
+        return Report(
+            _verdict(self),
+            InText(Facts(sides), Text([before])) if sides else None,
+            InText(Text([text]), self._speeds()),
+            OnPage(Section("first difference", Facts(coded))) if sides else None,
+            *self._kept(),
+            kind="answer yes" if is_identical else "answer no",
+        )
+
+    def _speeds(self) -> Table:
         per_thread = " per thread" if self.threads > 1 or self.runner != "local" else ""
         rows: list[list[Words]] = []
-        for name, seconds in zip(names, found.seconds, strict=True):
-            copied = self.peer.copied and name == self.peer.name
-            rate = speed(found.bytes, seconds)
-            rows.append(
-                [
-                    name,
-                    _output.seconds(seconds),
-                    "" if rate is None else f"{rate}{per_thread}",
-                    "(using a copy in its own format)" if copied else "",
-                ]
-            )
-        table = Table(("", "time", "speed", ""), rows, left=(0, 3), name=0, has_heads=False)
-        amounts = f"{_output.size(found.bytes)} in {_output.amount(self.num_files, 'file')}"
-        difference: list[Part] = []
-        if found.difference is not None:
-            sides: list[tuple[str, Words]] = list(_sides(self, found.difference))
-            difference = [Facts(sides), Text([f"identical before it: {_amounts(found)}"])]
-        return Report(_verdict(self), *difference, Text([amounts]), table)
+        names = ((self.ours.name, ""), (self.peer.name, self._copy))
+        for (name, copy), seconds in zip(names, self.proof.seconds, strict=True):
+            rate = speed(self.proof.bytes, seconds)
+            pace = "" if rate is None else f"{rate}{per_thread}"
+            rows.append([name, _output.seconds(seconds), pace, copy])
+        return Table(("", "time", "speed", ""), rows, left=(0, 3), name=0, has_heads=False)
+
+    def _kept(self) -> Iterator[Part]:
+        """Yield what only a page to keep has."""
+        if not self.kept:
+            return
+        found, kept = self.proof, self.kept
+        tasks = "" if self.runner == "local" else f" of each task on {self.runner}"
+        threads = f"{self.threads} threads{tasks}"
+        facts: list[tuple[str, Words]] = [
+            ("tokenizer", self.path),
+            ("fingerprint", Code(kept["fingerprint"])),
+            ("compared", f"{self.ours.name} and {self.peer.name} {self._copy}".rstrip()),
+            ("documents", f"{found.documents:,}, {kept['skipped_documents']:,} skipped"),
+            ("tokens", found.tokens),
+            ("text", _output.size(found.bytes)),
+            ("time", f"{_output.seconds(self.seconds)} on {threads}"),
+            ("date", kept["date"]),
+            ("command", Code(kept["command"])),
+        ]
+        rows: list[list[Words]] = [
+            [Code(file["path"]), file["bytes"], Code(file["sha256"])] for file in kept["corpus"]
+        ]
+        heads = ("file", "bytes", "SHA-256")
+        table = Table(heads, rows, "file", left=(0, 2), name=0, shown=_MAX_FILES)
+        yield OnPage(Facts(facts), Section("corpus", table))
+
+    @property
+    def _copy(self) -> str:
+        return "(using a copy in its own format)" if self.peer.copied else ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON-serializable values."""
-        found = self.proof
-        failure = found.failure
+        found, failure = self.proof, self.proof.failure
         return {
             "tokenizer": self.path,
             "fingerprint": self.ours.tok.vocab.fingerprint,
@@ -126,19 +141,37 @@ class Proved(Displayable):
                 "version": self.peer.version,
                 "with_copy": self.peer.copied,
             },
-            "identical": self.is_identical,
+            "identical": not found.is_over and found.documents > 0,
             "documents": found.documents,
             "tokens": found.tokens,
             "bytes": found.bytes,
-            "files": self.num_files,
-            "skipped_documents": self.num_malformed + found.skipped_documents,
+            "files": self.files,
+            "skipped_documents": self.skipped + found.skipped_documents,
             "runner": self.runner,
             "threads": self.threads,
             "elapsed_seconds": self.seconds,
-            "seconds": {"byteweld": found.seconds[0], "peer": found.seconds[1]},
+            "seconds": dict(zip(("byteweld", "peer"), found.seconds, strict=True)),
             "difference": _difference_to_dict(self, found.difference),
-            "failure": None if failure is None else _failure_to_dict(failure),
+            "failure": None
+            if failure is None
+            else {
+                "side": failure.side,
+                "source": failure.document.source,
+                "document": failure.document.number,
+                "reason": failure.reason,
+            },
         }
+
+    def to_keep(self, files: list[dict[str, Any]]) -> Result:
+        """Return the result with the report to keep: what was compared, when and how."""
+        kept = {
+            "report": "byteweld prove",
+            "date": datetime.now(UTC).isoformat(timespec="seconds"),
+            "command": _command.command_line(),
+            **self.to_dict(),
+            "corpus": files,
+        }
+        return replace(self, kept=kept)
 
 
 def failure_words(failure: proof.Failure) -> str:
@@ -152,22 +185,18 @@ def _amounts(found: proof.Proof) -> str:
     return f"{_output.amount(found.documents, 'document')}, {_output.amount(found.tokens, 'token')}"
 
 
-def _verdict(seen: Proved) -> str:
+def _verdict(seen: Result) -> str:
     found = seen.proof
-    if found.difference is not None:
-        return f"different: {_place(seen, found.difference)}"
+    if (difference := found.difference) is not None:
+        document, offset = difference.document, _offset(seen.ours, difference)
+        where = f"document {document.number:,}, byte {offset:,}, token {difference.token:,}"
+        return f"different: {document.source}, {where}"
     if found.failure is not None:
         return f"not finished: {failure_words(found.failure)}"
     return f"identical on {_amounts(found)}" if found.documents else "nothing was compared"
 
 
-def _place(seen: Proved, difference: proof.Difference) -> str:
-    document, offset = difference.document, _offset(seen.ours, difference)
-    where = f"document {document.number:,}, byte {offset:,}, token {difference.token:,}"
-    return f"{document.source}, {where}"
-
-
-def _sides(seen: Proved, difference: proof.Difference) -> Iterator[tuple[str, Words]]:
+def _sides(seen: Result, difference: proof.Difference) -> Iterator[tuple[str, str]]:
     """The text around a difference, and the tokens of both sides, each with its name."""
     offset, token = _offset(seen.ours, difference), difference.token
     before, after = around(difference.document.content, offset, offset)
@@ -197,7 +226,7 @@ def _offset(ours: Ours, difference: proof.Difference) -> int:
     return len(difference.document.content)
 
 
-def _difference_to_dict(seen: Proved, difference: proof.Difference | None) -> dict[str, Any] | None:
+def _difference_to_dict(seen: Result, difference: proof.Difference | None) -> dict[str, Any] | None:
     if difference is None:
         return None
     offset = _offset(seen.ours, difference)
@@ -217,23 +246,17 @@ def _difference_to_dict(seen: Proved, difference: proof.Difference | None) -> di
     }
 
 
-def _failure_to_dict(failure: proof.Failure) -> dict[str, Any]:
-    return {
-        "side": failure.side,
-        "source": failure.document.source,
-        "document": failure.document.number,
-        "reason": failure.reason,
-    }
-
-
 # ---------------------------------------------------------------------------- to keep
 
 
-class Corpus:
-    """The files of a proof, with sizes and digests; made before it, to notice later changes."""
+class Digests:
+    """Sizes and digests of the files of a proof; made before it, to notice later changes.
 
-    def __init__(self, files: Documents) -> None:
-        self._before = [(path, None if path is None else _state(path)) for path in files.paths]
+    A path that is None is standard input.
+    """
+
+    def __init__(self, paths: Sequence[File | None]) -> None:
+        self._before = [(path, None if path is None else _state(path)) for path in paths]
         self._stdin = hashlib.sha256()
         self._stdin_bytes = 0
 
@@ -245,13 +268,8 @@ class Corpus:
 
     def files(self, tasks: Runner | None) -> list[dict[str, Any]]:
         """Each file's path, size and SHA-256; for standard input, those of its documents."""
-        found: list[dict[str, Any]] = [
-            {
-                "path": _input.STDIN,
-                "bytes": self._stdin_bytes,
-                "sha256": self._stdin.hexdigest(),
-            }
-        ] * len(self._before)
+        stdin = (_input.STDIN, self._stdin_bytes, self._stdin.hexdigest())
+        found = [dict(zip(_FACTS, stdin, strict=True))] * len(self._before)
         paths = [_Numbered(n, path) for n, (path, _) in enumerate(self._before) if path is not None]
         contents = map(_content, paths) if tasks is None else tasks.map_unordered(_content, paths)
         for (number, path), size, sha256 in contents:
@@ -261,7 +279,7 @@ class Corpus:
                     "again",
                     path=os.fspath(path),
                 )
-            found[number] = {"path": str(path), "bytes": size, "sha256": sha256}
+            found[number] = dict(zip(_FACTS, (str(path), size, sha256), strict=True))
         return found
 
 
@@ -293,55 +311,3 @@ def _content(item: _Numbered) -> tuple[_Numbered, int, str]:
             digest.update(block)
             size += len(block)
     return item, size, digest.hexdigest()
-
-
-def to_keep(seen: Proved, files: list[dict[str, Any]]) -> dict[str, Any]:
-    """The report: the result, what was compared, when and how."""
-    return {
-        "report": "byteweld prove",
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": _command.command_line(),
-        **seen.to_dict(),
-        "corpus": files,
-    }
-
-
-def _threads(seen: Proved) -> str:
-    tasks = "" if seen.runner == "local" else f" of each task on {seen.runner}"
-    return f"{seen.threads} threads{tasks}"
-
-
-def page(seen: Proved, report: dict[str, Any]) -> Html:
-    """The report as a page."""
-    found = seen.proof
-    rows: list[list[Words]] = [
-        [Code(file["path"]), file["bytes"], Code(file["sha256"])] for file in report["corpus"]
-    ]
-    copy = " (using a copy in its own format)" if seen.peer.copied else ""
-    sides = [] if found.difference is None else list(_sides(seen, found.difference))
-    return Report(
-        _verdict(seen),
-        Section("first difference", Facts([(name, [Code(text_of(w))]) for name, w in sides]))
-        if sides
-        else None,
-        Facts(
-            [
-                ("tokenizer", seen.path),
-                ("fingerprint", Code(report["fingerprint"])),
-                ("compared", f"{seen.ours.name} and {seen.peer.name}{copy}"),
-                ("documents", f"{found.documents:,}, {report['skipped_documents']:,} skipped"),
-                ("tokens", found.tokens),
-                ("text", _output.size(found.bytes)),
-                ("time", f"{_output.seconds(seen.seconds)} on {_threads(seen)}"),
-                ("date", report["date"]),
-                ("command", Code(report["command"])),
-            ]
-        ),
-        Section(
-            "corpus",
-            Table(
-                ("file", "bytes", "SHA-256"), rows, "file", left=(0, 2), name=0, shown=_MAX_FILES
-            ),
-        ),
-        kind="answer yes" if seen.is_identical else "answer no",
-    ).html()

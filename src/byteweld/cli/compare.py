@@ -105,13 +105,12 @@ def run(
     ):
         if tasks is None:
             found = compare_files(tokenizers, files, num_threads=threads, progress=advance, **how)
+            skipped = files.skipped
         else:
-            corpus = files.corpus
             found, skipped = compare_corpus(
-                tasks, tokenizers, corpus, progress=advance, resumed=say_resumed, **how
+                tasks, tokenizers, files.corpus, progress=advance, resumed=say_resumed, **how
             )
-            files.note(files=len(corpus.files), skipped=skipped)
-    files.say_skipped()
+    files.say_skipped(skipped)
     if not found.total.documents:
         _output.say("byteweld: the corpus contains no documents, so nothing was compared")
         return FAILED

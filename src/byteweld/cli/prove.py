@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from json import dumps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import byteweld
 from byteweld import peers, proof
@@ -94,78 +94,80 @@ def run(
     )
     ours = _proof.Ours(tok, arguments)
     files = Documents(source, reading)
-    corpus = _proof.Corpus(files) if out is not None or html is not None else None
+    digests = None if out is None and html is None else _proof.Digests(files.paths)
     num_threads = threads or os.cpu_count() or 1
     skip_failures = reading.get("on_error") == "skip"
     with runner.open(threads, keeps=True) as tasks:
         started = time.perf_counter()
-        if tasks is None:
-            with files.progress("proving") as advance:
+        with files.progress("proving", is_stored=tasks is not None) as advance:
+            if tasks is None:
                 found = proof.prove(
                     ours,
                     opened,
-                    _documents(files, corpus),
+                    _documents(files, digests),
                     skip_failures=skip_failures,
                     num_threads=num_threads,
                     progress=advance,
                 )
-        else:
-            num_threads = tasks.threads_per_task or num_threads
-            peer_of_tasks = WorkerPeer(
-                opened, path, format, tok.vocab, pattern=pattern, num_threads=num_threads
-            )
-            with files.progress("proving", is_stored=True) as advance:
-                proved = prove_corpus(
+                end = found.end
+                num_files = files.files if end is None else end.file
+                skipped = files.skipped if end is None else end.skipped
+            else:
+                num_threads = tasks.threads_per_task or num_threads
+                found, num_files, skipped = prove_corpus(
                     tasks,
                     files.corpus,
                     ours,
-                    peer_of_tasks,
+                    WorkerPeer(
+                        opened, path, format, tok.vocab, pattern=pattern, num_threads=num_threads
+                    ),
                     skip_failures=skip_failures,
-                    facts=_facts(ours, opened, special_text, loading),
+                    facts={
+                        "fingerprint": tok.vocab.fingerprint,
+                        "copied": opened.copied,
+                        "pattern": loading.pattern,
+                        "special_text": special_text,
+                    },
                     progress=advance,
                     resumed=say_resumed,
                 )
-            found = proved.proof
-            files.note(files=proved.files, skipped=proved.skipped)
         seconds = time.perf_counter() - started
-        seen = _proof.Proved(
-            tokenizer, ours, opened, found, files, num_threads, seconds, runner.runner
+        result = _proof.Result(
+            path=tokenizer,
+            ours=ours,
+            peer=opened,
+            proof=found,
+            files=num_files,
+            skipped=skipped,
+            threads=num_threads,
+            seconds=seconds,
+            runner=runner.runner,
         )
-        code = _show(seen, json)
-        if corpus is not None:
-            _keep(seen, corpus.files(tasks), out=out, html=html, force=force)
+        for failure in found.skipped:
+            _output.say(f"skipped {_proof.failure_words(failure)}")
+        files.say_skipped(skipped)
+        code = _show(result, json)
+        if digests is not None:
+            _keep(result.to_keep(digests.files(tasks)), [(out, False), (html, True)], force=force)
     return code
 
 
-def _facts(
-    ours: _proof.Ours, peer: peers.Peer, special_text: str, loading: options.Loading
-) -> dict[str, object]:
-    """What the result depends on, besides the files and how they are read."""
-    return {
-        "fingerprint": ours.tok.vocab.fingerprint,
-        "copied": peer.copied,
-        "pattern": loading.pattern,
-        "special_text": special_text,
-    }
-
-
-def _documents(files: Documents, corpus: _proof.Corpus | None) -> Iterator[proof.Document]:
+def _documents(files: Documents, digests: _proof.Digests | None) -> Iterator[proof.Document]:
     for name, documents in files:
         for number, content in enumerate(documents, 1):
             read = proof.Document(name, number, content, files.files, files.skipped)
-            if corpus is not None:
-                corpus.read(read)
+            if digests is not None:
+                digests.read(read)
             yield read
 
 
-def _show(seen: _proof.Proved, json: bool) -> int:
-    found = seen.proof
-    for failure in found.skipped:
-        _output.say(f"skipped {_proof.failure_words(failure)}")
-    seen.files.say_skipped(seen.num_malformed)
-    if json:
-        with _output.until_closed():
-            _output.report(seen.to_dict())
+def _show(result: _proof.Result, json: bool) -> int:
+    found = result.proof
+    with _output.until_closed():
+        if json:
+            _output.report(result.to_dict())
+        elif found.failure is None and (found.documents or found.difference):
+            _output.lines(result.lines(color=_output.has_color()))
     if found.failure is not None:
         _output.say(
             f"byteweld: {_proof.failure_words(found.failure)}; "
@@ -175,27 +177,14 @@ def _show(seen: _proof.Proved, json: bool) -> int:
     if found.difference is None and found.documents == 0:
         _output.say("byteweld: the corpus contains no documents, so nothing was compared")
         return FAILED
-    if not json:
-        with _output.until_closed():
-            _output.lines(seen.lines(color=_output.has_color()))
     return DONE if found.difference is None else NO
 
 
-def _keep(
-    seen: _proof.Proved,
-    files: list[dict[str, Any]],
-    *,
-    out: str | None,
-    html: str | None,
-    force: bool,
-) -> None:
-    """Write the report."""
-    report = _proof.to_keep(seen, files)
-    written: list[tuple[str, str]] = []
-    if out is not None:
-        written.append((out, dumps(report, indent=2) + "\n"))
-    if html is not None:
-        written.append((html, document(f"Proof of {seen.path}", _proof.page(seen, report))))
-    for file, content in written:
-        write_atomic(file, content.encode(), overwrite=force)
-        _output.say(f"wrote {file}: {_output.size(len(content.encode()))}")
+def _keep(result: _proof.Result, files: list[tuple[str | None, bool]], *, force: bool) -> None:
+    """Write the report to files, as JSON or as a page."""
+    for file, is_page in files:
+        if file is not None:
+            page = document(f"Proof of {result.path}", result.to_html()) if is_page else ""
+            content = (page or dumps(result.kept, indent=2) + "\n").encode()
+            write_atomic(file, content, overwrite=force)
+            _output.say(f"wrote {file}: {_output.size(len(content))}")

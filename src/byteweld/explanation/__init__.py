@@ -30,14 +30,15 @@ from byteweld.explanation._matching import (
 )
 from byteweld.explanation._report import MAX_PARTS, MAX_ROWS
 from byteweld.explanation._training import (
+    CountRow,
     ExampleRow,
+    PretokenRow,
     TrainingExplanation,
     TrainingStep,
     explain_training,
 )
 from byteweld.explanation._tree import MAX_PRETOKEN_BYTES, DrawnNode, Tree, TreeNode, merge_tree
 from byteweld.training.plan import LearnedMerge
-from byteweld.training.steps import CountRow, PretokenRow
 
 __all__ = [
     "MAX_PARTS",

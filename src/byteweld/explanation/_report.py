@@ -25,10 +25,14 @@ from byteweld.report import (
 
 if TYPE_CHECKING:
     from byteweld.explanation._encoding import Explanation, PretokenExplanation, Step
-    from byteweld.explanation._training import TrainingExplanation, TrainingStep
+    from byteweld.explanation._training import (
+        CountRow,
+        PretokenRow,
+        TrainingExplanation,
+        TrainingStep,
+    )
     from byteweld.explanation._tree import Tree
     from byteweld.training.plan import LearnedMerge
-    from byteweld.training.steps import CountRow, PretokenRow
 
 MAX_ROWS = 12  # rows of a table
 MAX_PARTS = 40  # parts of a pre-token on a line

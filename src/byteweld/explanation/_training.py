@@ -14,19 +14,13 @@ from byteweld.render import amount, token_names
 from byteweld.report import Displayable, Report
 from byteweld.sources import open_sources
 from byteweld.training import Stop
-from byteweld.training.plan import LearnedMerge
-from byteweld.training.steps import (
-    CountRow,
-    Example,
-    Limits,
-    PretokenRow,
-    Step,
-    train_step_by_step,
-)
+from byteweld.training.plan import LearnedMerge, make_plan
+from byteweld.training.run import learn, with_letters_of
 from byteweld.vocab import Vocabulary
 
-# The first of the pairs is the winner; as many others may be tied with it.
-_LIMITS = Limits(pairs=MAX_ROWS + 1, pretokens=MAX_ROWS, parts=MAX_PARTS)
+# What the engine records of each step: pairs, pre-tokens, and parts of each. The first of the pairs
+# is the winner; as many others may be tied with it.
+_LIMITS = (MAX_ROWS + 1, MAX_ROWS, MAX_PARTS)
 
 _RULES: dict[TieBreak, str] = {
     "smallest-ids": "the smallest left id wins, then the smallest right id",
@@ -39,6 +33,24 @@ _STOPS: dict[Stop, str] = {
     "no pairs": "no pair can merge",
     "min frequency": "the highest count is below min_frequency",
 }
+
+
+@dataclass(frozen=True)
+class CountRow:
+    """A pair and its count."""
+
+    left: int
+    right: int
+    count: int
+
+
+@dataclass(frozen=True)
+class PretokenRow:
+    """A pre-token of the corpus: its first parts, how many parts it has, and its count."""
+
+    parts: tuple[int, ...]
+    total_parts: int
+    count: int
 
 
 @dataclass(frozen=True)
@@ -139,17 +151,9 @@ class TrainingExplanation(Displayable):
             "corpus": [asdict(row) for row in self.corpus],
             "total_pretokens": self.total_pretokens,
             "steps": [
-                {
-                    "pairs": [asdict(row) for row in step.rows],
-                    "total_pairs": step.total_pairs,
-                    "merge": step.merge._asdict(),
-                    "tied": [asdict(row) for row in step.tied],
-                    "total_tied": step.total_tied,
-                    "why": step.why,
-                    "example": asdict(step.example),
-                    "corpus": [asdict(row) for row in step.corpus],
-                }
+                {"pairs": fields.pop("rows"), **fields, "merge": step.merge._asdict()}
                 for step in self.steps
+                for fields in [asdict(step)]
             ],
             "merges": [merge._asdict() for merge in self.merges],
             "stopped": self.stopped,
@@ -205,47 +209,60 @@ def explain_training(
     else:
         sources = open_sources(None, documents=documents)
     counts = sources.count(recipe, num_threads=num_threads, memory=memory).counts
-    found = train_step_by_step(
-        counts,
-        vocab_size,
-        recipe,
-        _LIMITS,
-        num_threads=num_threads,
-        memory=memory,
-        progress=progress,
-    )
+    plan = with_letters_of(counts, make_plan(vocab_size, recipe))
+    if memory is not None:  # tracking every pair takes more than training
+        counts.check_training(plan.max_new_ids, memory, step_by_step=True)
+    done = 0
+
+    def report(merges: Sequence[object]) -> None:
+        nonlocal done
+        done += len(merges)
+        if progress is not None and merges:
+            progress(done)
+
+    learned = learn(counts, plan, num_threads=num_threads, steps=_LIMITS, progress=report)
+    if progress is not None and done < len(learned.merges):
+        progress(len(learned.merges))
+    before, steps = learned.steps
+    vocab = plan.vocabulary([merge[:3] for merge in learned.merges])
     return TrainingExplanation(
         recipe=recipe,
-        vocab=found.vocab,
-        corpus=found.before,
+        vocab=vocab,
+        corpus=_pretokens(before),
         total_pretokens=len(counts),
-        steps=tuple(_explain_step(step, found.vocab.tokens, recipe) for step in found.steps),
-        stopped=found.stop,
+        steps=tuple(
+            _explain_step(step, merge[2], vocab.tokens, recipe.tie_break)
+            for merge, step in zip(learned.merges, steps, strict=True)
+        ),
+        stopped=learned.stop,
     )
 
 
-def _explain_step(step: Step, tokens: Mapping[int, bytes], recipe: Recipe) -> TrainingStep:
-    winner, *others = step.pairs
-    losers = [row for row in others if row.count == winner.count]
-    merge = LearnedMerge(winner.left, winner.right, step.new, winner.count)
+def _pretokens(rows: Iterable[tuple[list[int], int, int]]) -> tuple[PretokenRow, ...]:
+    return tuple(PretokenRow(tuple(parts), total, count) for parts, total, count in rows)
+
+
+def _explain_step(
+    step: Any, new: int, tokens: Mapping[int, bytes], tie_break: TieBreak
+) -> TrainingStep:
+    """Explain what the engine recorded of a step."""
+    pairs, total_pairs, total_tied, (around, is_start, is_end, count), pretokens = step
+    rows = tuple(CountRow(*pair) for pair in pairs)  # in merge order: the merged pair is the first
+    winner = rows[0]
+    tied = tuple(row for row in rows[1:] if row.count == winner.count)
+    # Undoing the merge shows what was there before: no other merge has made the token yet.
+    pair = (winner.left, winner.right)
+    before = [id for part in around for id in (pair if part == new else (part,))]
     return TrainingStep(
-        rows=(winner, *others)[:MAX_ROWS],
-        total_pairs=step.total_pairs,
-        merge=merge,
-        tied=tuple(losers),
-        total_tied=step.total_tied,
-        why=_why(winner, losers, tokens, recipe.tie_break),
-        example=_example_row(step.example, merge),
-        corpus=step.pretokens,
+        rows=rows[:MAX_ROWS],
+        total_pairs=total_pairs,
+        merge=LearnedMerge(*pair, new, winner.count),
+        tied=tied,
+        total_tied=total_tied,
+        why=_why(winner, tied, tokens, tie_break),
+        example=ExampleRow(tuple(before), tuple(around), is_start, is_end, count),
+        corpus=_pretokens(pretokens),
     )
-
-
-def _example_row(example: Example, merge: LearnedMerge) -> ExampleRow:
-    """Undo the merge to show what was there before: no other merge has made the token yet."""
-    before: list[int] = []
-    for part in example.parts:
-        before += (merge.left, merge.right) if part == merge.new else (part,)
-    return ExampleRow(tuple(before), example.parts, example.is_start, example.is_end, example.count)
 
 
 def _why(

@@ -2,7 +2,6 @@
 
 plan        the size, the id layout and the vocabulary before the first merge
 run         count, merge, resume: what `byteweld.train` and the command both call
-steps       the same training, with a record of every step, for people to look at
 cut         the result of the same run at a smaller size
 extend      which vocabularies can learn further merges, and with which recipe
 words       which words merges can make a token, and what to train on for that
