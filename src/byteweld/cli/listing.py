@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
-
 from byteweld.cli import _output
-from byteweld.encodings import Found, find_encodings
+from byteweld.encodings import find_encodings
 from byteweld.known_encodings import FETCHABLE
-from byteweld.render import columns
+from byteweld.report import Report, Section, Table, Text, Words
 
 EXAMPLES = """
 byteweld list
@@ -27,52 +24,39 @@ def run(*, json: bool = False) -> None:
     """
     found = find_encodings()
     here = {one.name for one in found}
-    missing = [name for name in FETCHABLE if name not in here]
+    missing = {name: file for name, file in FETCHABLE.items() if name not in here}
     if json:
-        _output.report(_report(found, missing))
-        return
-    _output.lines(_found_lines(found))
-    if missing:
-        _output.lines(_missing_lines(missing))
-
-
-def _found_lines(found: Sequence[Found]) -> Iterator[str]:
-    yield _output.styled("here", "bold")
-    if not found:
-        yield "  none"
-        return
-    rows = [(one.name, _output.size(one.size), one.place, str(one.path)) for one in found]
-    yield from _indented([("name", "size", "found in", "path"), *rows])
-
-
-def _missing_lines(missing: Sequence[str]) -> Iterator[str]:
-    rows = [
-        (name, _output.size(FETCHABLE[name].size), f"byteweld fetch {name}") for name in missing
-    ]
-    yield ""
-    yield _output.styled("can be fetched", "bold")
-    yield from _indented([("name", "size", "command"), *rows])
-
-
-def _indented(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    return (f"  {line}" for line in columns(rows, right=[1]))
-
-
-def _report(found: Sequence[Found], missing: Sequence[str]) -> dict[str, Any]:
-    return {
-        "here": [
-            {"name": one.name, "bytes": one.size, "place": one.place, "path": str(one.path)}
-            for one in found
-        ],
-        "fetchable": [
+        _output.report(
             {
-                "name": name,
-                "bytes": FETCHABLE[name].size,
-                "url": FETCHABLE[name].url,
-                "sha256": FETCHABLE[name].sha256,
-                "license": FETCHABLE[name].license,
-                "command": f"byteweld fetch {name}",
+                "here": [
+                    {"name": one.name, "bytes": one.size, "place": one.place, "path": str(one.path)}
+                    for one in found
+                ],
+                "fetchable": [
+                    {
+                        "name": name,
+                        "bytes": file.size,
+                        "url": file.url,
+                        "sha256": file.sha256,
+                        "license": file.license,
+                        "command": f"byteweld fetch {name}",
+                    }
+                    for name, file in missing.items()
+                ],
             }
-            for name in missing
-        ],
-    }
+        )
+        return
+    rows: list[list[Words]] = [
+        [one.name, _output.size(one.size), one.place, str(one.path)] for one in found
+    ]
+    more: list[list[Words]] = [
+        [name, _output.size(file.size), f"byteweld fetch {name}"] for name, file in missing.items()
+    ]
+    table = Table(("name", "size", "found in", "path"), rows, left=(0, 2, 3))
+    fetchable = Table(("name", "size", "command"), more, left=(0, 2))
+    shown = Report(
+        "",
+        Section("here", table if rows else Text(["none"])),
+        Section("can be fetched", fetchable) if more else None,
+    )
+    _output.lines(shown.lines(_output.has_color()))

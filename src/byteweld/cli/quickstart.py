@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sysconfig
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import byteweld
@@ -13,6 +13,7 @@ from byteweld._speed import speed
 from byteweld.cli import _corpus, _output, _targets
 from byteweld.cli import _options as options
 from byteweld.render import spans, to_ansi, visible
+from byteweld.report import Section, Text
 from byteweld.training.plan import check_size, make_plan
 
 EXAMPLES = """
@@ -59,7 +60,13 @@ def run(*, out: str | None = None, vocab_size: options.Size = 8192, force: bool 
     total = sum(file.stat().st_size for file in files)
     if not files:
         raise FileNotFoundError(f"{folder}: no Python source files found to train on")
-    _output.lines(_corpus_lines(folder, len(files), total))
+    few = "a small corpus: this Python was installed without most of its source files"
+    _show(
+        "corpus",
+        f"{_output.amount(len(files), 'file')} of Python's standard library, {_output.size(total)}",
+        str(folder),
+        *([few] if total < _FEW_BYTES else []),
+    )
 
     started = time.perf_counter()
     with _output.progress("counting", total, "bytes") as advance:
@@ -76,17 +83,50 @@ def run(*, out: str | None = None, vocab_size: options.Size = 8192, force: bool 
     _targets.save(byteweld.Tokenizer(trained.vocab), target, force=may_replace)
 
     rate = _corpus.bytes_per_token(trained, counts) or 0.0
-    _output.lines(_training_lines(trained, rate, total, counted - started, finished - started))
-    _output.lines(_merge_lines(trained))
+    seconds = finished - started
+    pace = speed(total, seconds)
+    training = trained.training
+    assert training is not None  # it was just trained
+    _show(
+        "training",
+        f"{_output.seconds(seconds)}{'' if pace is None else f', {pace}'}: "
+        f"counting {_output.seconds(counted - started)}, "
+        f"merging {_output.seconds(finished - counted)}",
+        f"{training.total_pretokens:,} pre-tokens, {training.distinct_pretokens:,} distinct",
+        str(training),
+        f"{len(trained):,} tokens, {rate:.2f} bytes per token",
+    )
+    _show("first merges", *_merges(trained.vocab, training.merge_counts))
     tok = byteweld.load(path)
     ids = tok.encode(_SAMPLE)
     if tok != trained or tok.decode(ids) != _SAMPLE:
         raise byteweld.NativeError(
             "the tokenizer loaded from its file differs from the one written"
         )
-    _output.lines(_sample_lines(tok, ids))
-    _output.lines(_next_lines(path))
-    _output.lines(_python_lines(path))
+    size = len(_SAMPLE.encode())
+    _show(
+        "a sample in tokens",
+        *to_ansi(spans(tok.vocab, ids), _output.has_color()).split("\n"),
+        "",
+        f"{size:,} bytes, {len(ids):,} tokens, {size / len(ids):.2f} bytes per token",
+        f"ids {' '.join(map(str, ids[:12]))} ...",
+        "decodes to the same text",
+    )
+    tokenizer = shlex.quote(str(path))
+    _show(
+        "on the command line",
+        f"byteweld encode -t {tokenizer} --show --text 'hello world'",
+        f"byteweld explain -t {tokenizer} lowest",
+        f"byteweld studio {tokenizer}",
+    )
+    _show(
+        "in Python",
+        "import byteweld",
+        "",
+        f"tok = byteweld.load({str(path)!r})",
+        'ids = tok.encode("hello world")',
+        'assert tok.decode(ids) == "hello world"',
+    )
     _output.lines([f"wrote {path.absolute()}: {len(tok):,} tokens, {rate:.2f} bytes per token"])
 
 
@@ -103,82 +143,13 @@ def find_sources(folder: Path) -> list[Path]:
     return sorted(found)
 
 
-def _title(text: str) -> str:
-    return _output.styled(text, "bold")
+def _show(title: str, *lines: str) -> None:
+    section = Section(title, Text(lines))
+    _output.lines([*section.lines(_output.has_color()), ""])
 
 
-def _corpus_lines(folder: Path, files: int, total: int) -> Iterator[str]:
-    yield _title("corpus")
-    yield f"  {_output.amount(files, 'file')} of Python's standard library, {_output.size(total)}"
-    yield f"  {folder}"
-    if total < _FEW_BYTES:
-        yield "  a small corpus: this Python was installed without most of its source files"
-    yield ""
-
-
-def _training_lines(
-    tok: byteweld.Tokenizer,
-    rate: float,
-    total: int,
-    count_seconds: float,
-    all_seconds: float,
-) -> Iterator[str]:
-    training = tok.training
-    assert training is not None  # it was just trained
-    merge_seconds = all_seconds - count_seconds
-    pace = speed(total, all_seconds)
-    yield _title("training")
-    yield (
-        f"  {_output.seconds(all_seconds)}{'' if pace is None else f', {pace}'}: "
-        f"counting {_output.seconds(count_seconds)}, merging {_output.seconds(merge_seconds)}"
-    )
-    yield f"  {training.total_pretokens:,} pre-tokens, {training.distinct_pretokens:,} distinct"
-    yield f"  {training}"
-    yield f"  {len(tok):,} tokens, {rate:.2f} bytes per token"
-    yield ""
-
-
-def _merge_lines(tok: byteweld.Tokenizer) -> Iterator[str]:
-    training = tok.training
-    assert training is not None  # as above
-    tokens = tok.vocab.tokens
-    yield _title("first merges")
-    for rank, (left, right, new) in enumerate(tok.vocab.merge_ids[:_FIRST_MERGES]):
-        parts = f"{visible(tokens[left])} + {visible(tokens[right])}"
-        count = training.merge_counts[rank]
-        yield f"  {rank:>3}  {parts:<14} -> {visible(tokens[new]):<10} id {new:<6} {count:,} times"
-    yield ""
-
-
-def _sample_lines(tok: byteweld.Tokenizer, ids: list[int]) -> Iterator[str]:
-    size = len(_SAMPLE.encode())
-    yield _title("a sample in tokens")
-    shown = to_ansi(spans(tok.vocab, ids), _output.has_color())
-    yield from (f"  {line}" for line in shown.split("\n"))
-    yield ""
-    yield f"  {size:,} bytes, {len(ids):,} tokens, {size / len(ids):.2f} bytes per token"
-    yield f"  ids {' '.join(map(str, ids[:12]))} ..."
-    yield "  decodes to the same text"
-    yield ""
-
-
-def _next_lines(path: Path) -> Iterator[str]:
-    tokenizer = shlex.quote(str(path))
-    yield _title("on the command line")
-    yield f"  byteweld encode -t {tokenizer} --show --text 'hello world'"
-    yield f"  byteweld explain -t {tokenizer} lowest"
-    yield f"  byteweld studio {tokenizer}"
-    yield ""
-
-
-def _python_lines(path: Path) -> Iterator[str]:
-    yield _title("in Python")
-    for line in (
-        "import byteweld",
-        "",
-        f"tok = byteweld.load({str(path)!r})",
-        'ids = tok.encode("hello world")',
-        'assert tok.decode(ids) == "hello world"',
-    ):
-        yield f"  {line}".rstrip()
-    yield ""
+def _merges(vocab: byteweld.Vocabulary, counts: Sequence[int]) -> Iterator[str]:
+    tokens = {i: visible(token) for i, token in vocab.tokens.items()}
+    for rank, (left, right, new) in enumerate(vocab.merge_ids[:_FIRST_MERGES]):
+        parts = f"{tokens[left]} + {tokens[right]}"
+        yield f"{rank:>3}  {parts:<14} -> {tokens[new]:<10} id {new:<6} {counts[rank]:,} times"

@@ -6,8 +6,7 @@ Documents are encoded in batches, and only one batch is in memory. Pure: nothing
 from __future__ import annotations
 
 import operator
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
@@ -15,16 +14,16 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 import numpy as np
 
 from byteweld._cached import cached_property
-from byteweld._text import batches
 from byteweld.comparison import align
 from byteweld.evaluation.corpora import (
-    BATCH_BYTES,
     CorpusEncoder,
+    Encoded,
     EncodingOptions,
     Files,
+    encode_file,
     running_total,
 )
-from byteweld.evaluation.words import WordRate, add_rates, words
+from byteweld.evaluation.words import WordRate, add, by_bytes
 from byteweld.render import around
 from byteweld.report import Displayable, Report
 from byteweld.tokenizer import Tokenizer
@@ -69,9 +68,9 @@ class FileComparison(NamedTuple):
 
     name: str
     documents: int
+    differing_documents: int
     bytes: int
     tokens: tuple[int, ...]
-    differing_documents: int
 
     @property
     def bytes_per_token(self) -> tuple[float | None, ...]:
@@ -81,9 +80,9 @@ class FileComparison(NamedTuple):
     @classmethod
     def joined(cls, name: str, rows: Sequence[FileComparison]) -> FileComparison:
         """Return the sums of some rows, which are not empty."""
-        _, documents, sizes, tokens, differing = zip(*rows, strict=True)
+        _, documents, differing, sizes, tokens = zip(*rows, strict=True)
         sums = tuple(map(sum, zip(*tokens, strict=True)))
-        return cls(name, sum(documents), sum(sizes), sums, sum(differing))
+        return cls(name, sum(documents), sum(differing), sum(sizes), sums)
 
 
 class Spans(NamedTuple):
@@ -156,7 +155,7 @@ class Comparison(Displayable):
     @cached_property
     def total(self) -> FileComparison:
         """All files together."""
-        nothing = FileComparison("total", 0, 0, (0,) * len(self.names), 0)
+        nothing = FileComparison("total", 0, 0, 0, (0,) * len(self.names))
         return FileComparison.joined("total", [nothing, *self.files])
 
     @property
@@ -181,39 +180,25 @@ class Comparison(Displayable):
             >>> found["identical"], found["total"]["tokens"]
             (True, [2, 2])
         """
+        rows = zip(
+            self.names,
+            self.fingerprints,
+            self.seconds,
+            map(len, self.tokens),
+            self.special_tokens,
+            strict=True,
+        )
         return {
             "identical": self.is_identical,
             "fewer_tokens": self._winner_to_dict(),
-            "tokenizers": [
-                {
-                    "name": name,
-                    "fingerprint": fingerprint,
-                    "seconds": seconds,
-                    "vocab_size": len(tokens),
-                    "special_tokens": specials,
-                }
-                for name, fingerprint, seconds, tokens, specials in zip(
-                    self.names,
-                    self.fingerprints,
-                    self.seconds,
-                    self.tokens,
-                    self.special_tokens,
-                    strict=True,
-                )
-            ],
+            "tokenizers": [dict(zip(_TOKENIZER, row, strict=True)) for row in rows],
             "files": [_file_to_dict(file) for file in self.files],
             "total": _file_to_dict(self.total),
             "scripts": {
                 script: [_words_to_dict(rates[script]) for rates in self.scripts]
                 for script in self.scripts[0]
             },
-            "spans": {
-                "total": self.spans.total,
-                "cut_differently": self.spans.cut,
-                "cut_differently_bytes": self.spans.cut_bytes,
-                "other_ids": self.spans.ids,
-                "other_ids_bytes": self.spans.ids_bytes,
-            },
+            "spans": dict(zip(_SPANS, self.spans, strict=True)),
             "differences": [_difference_to_dict(difference) for difference in self.differences],
         }
 
@@ -224,44 +209,37 @@ class Comparison(Displayable):
         return {"name": self.names[self.winner], "index": self.winner, "share": 1 - less / more}
 
 
+# Names in JSON.
+_TOKENIZER = ("name", "fingerprint", "seconds", "vocab_size", "special_tokens")
+_SPANS = ("total", "cut_differently", "cut_differently_bytes", "other_ids", "other_ids_bytes")
+_WORDS = ("words", "bytes", "tokens", "bytes_per_token", "tokens_per_word")
+
+
 def _file_to_dict(file: FileComparison) -> dict[str, Any]:
-    return {
-        "name": file.name,
-        "documents": file.documents,
-        "differing_documents": file.differing_documents,
-        "bytes": file.bytes,
-        "tokens": list(file.tokens),
-        "bytes_per_token": list(file.bytes_per_token),
-    }
+    rates = list(file.bytes_per_token)
+    return {**file._asdict(), "tokens": list(file.tokens), "bytes_per_token": rates}
 
 
 def _words_to_dict(rate: WordRate) -> dict[str, Any]:
-    return {
-        "words": rate.words,
-        "bytes": rate.bytes,
-        "tokens": rate.pieces,
-        "bytes_per_token": rate.bytes_per_piece,
-        "tokens_per_word": rate.fertility,
-    }
+    values = (rate.words, rate.bytes, rate.pieces, rate.bytes_per_piece, rate.fertility)
+    return dict(zip(_WORDS, values, strict=True))
 
 
 def _difference_to_dict(difference: Difference) -> dict[str, Any]:
+    source, document, start, end, kind, before, after, lanes, is_whole = difference
     return {
-        "source": difference.source,
-        "document": difference.document,
-        "start": difference.start,
-        "end": difference.end,
-        "kind": difference.kind,
-        "text_before": difference.before.decode(errors="replace"),
-        "text_after": difference.after.decode(errors="replace"),
+        "source": source,
+        "document": document,
+        "start": start,
+        "end": end,
+        "kind": kind,
+        "text_before": before.decode(errors="replace"),
+        "text_after": after.decode(errors="replace"),
         "tokens": [
-            [
-                {"id": token_id, "bytes": text.hex()}
-                for token_id, text in zip(lane.ids, lane.texts, strict=True)
-            ]
-            for lane in difference.lanes
+            [{"id": i, "bytes": text.hex()} for i, text in zip(lane.ids, lane.texts, strict=True)]
+            for lane in lanes
         ],
-        "is_whole": difference.is_whole,
+        "is_whole": is_whole,
     }
 
 
@@ -324,8 +302,7 @@ class Sums:
             some = found[: max(0, max_differences - len(kept))]
             kept += [item._replace(document=item.document + before) for item in some]
         for own, scripts in zip(self.scripts, other.scripts, strict=True):
-            for name, rate in scripts.items():
-                own[name] = own.get(name, WordRate()) + rate
+            add(own, scripts)
         self.spans += other.spans
         self.seconds = list(map(operator.add, self.seconds, other.seconds))
         self.special_tokens = list(map(operator.add, self.special_tokens, other.special_tokens))
@@ -347,7 +324,18 @@ def sum_files(
     sums = Sums.of(len(encoders))
     advance = running_total(progress)
     for name, documents in files:
-        _add_file(sums, encoders, name, documents, max_differences, advance)
+        number = size = differing = 0
+        tokens = [0] * len(encoders)
+        for batch in encode_file(encoders, name, documents, sums.scripts, advance):
+            for document in batch:
+                number = document.number
+                size += len(document.content)
+                tokens = [n + len(ids) for n, ids in zip(tokens, document.ids, strict=True)]
+                differing += not all(np.array_equal(document.ids[0], i) for i in document.ids[1:])
+                _add_spans(sums, document, max_differences)
+        sums.files.append(FileComparison(name, number, differing, size, tuple(tokens)))
+    sums.seconds = [encoder.seconds for encoder in encoders]
+    sums.special_tokens = [encoder.special_tokens for encoder in encoders]
     return sums
 
 
@@ -355,8 +343,7 @@ def to_comparison(
     tokenizers: Sequence[Tokenizer], sums: Sums, *, names: Sequence[str] | None = None
 ) -> Comparison:
     """Return the comparison of tokenizers, given the sums over all files."""
-    first = sums.scripts[0]
-    order = sorted(first, key=lambda name: (-first[name].bytes, name))
+    order = by_bytes(sums.scripts[0])
     return Comparison(
         names=tuple(names or (tok.name for tok in tokenizers)),
         fingerprints=tuple(tok.vocab.fingerprint for tok in tokenizers),
@@ -370,51 +357,7 @@ def to_comparison(
     )
 
 
-class _Document(NamedTuple):
-    """A document and its encodings by all tokenizers."""
-
-    source: str
-    number: int
-    content: bytes
-    ids: list[NDArray[np.uint32]]
-    ends: list[NDArray[np.int64]]
-
-
-def _add_file(
-    sums: Sums,
-    encoders: Sequence[CorpusEncoder],
-    name: str,
-    documents: Iterable[bytes],
-    max_differences: int,
-    advance: Callable[[int], None],
-) -> None:
-    number = size = differing = 0
-    tokens = [0] * len(encoders)
-    for batch in batches(documents, BATCH_BYTES):
-        encoded = []
-        for lane, encoder in enumerate(encoders):
-            started = time.perf_counter()
-            encoded.append(encoder.encode(name, batch))
-            sums.seconds[lane] += time.perf_counter() - started
-            tokens[lane] += len(encoded[-1][0])
-            sums.special_tokens[lane] += encoder.specials_in(encoded[-1][0])
-        for index, content in enumerate(batch):
-            number += 1
-            lanes = [ids[starts[index] : starts[index + 1]] for ids, starts in encoded]
-            ends = [
-                encoder.ends(content, ids) for encoder, ids in zip(encoders, lanes, strict=True)
-            ]
-            differing += not all(np.array_equal(lanes[0], ids) for ids in lanes[1:])
-            for found in words(content):
-                for scripts, own in zip(sums.scripts, ends, strict=True):
-                    add_rates(scripts, found, own)
-                advance(found.num_bytes)
-            _add_spans(sums, _Document(name, number, content, lanes, ends), max_differences)
-        size += sum(map(len, batch))
-    sums.files.append(FileComparison(name, number, size, tuple(tokens), differing))
-
-
-def _add_spans(sums: Sums, document: _Document, max_differences: int) -> None:
+def _add_spans(sums: Sums, document: Encoded, max_differences: int) -> None:
     lanes = document.ids
     if all(np.array_equal(document.ends[0], own) for own in document.ends[1:]):
         differs = _differs(lanes)
@@ -446,7 +389,7 @@ def _differs(lanes: Sequence[NDArray[np.uint32]]) -> NDArray[np.bool_]:
     return found
 
 
-def _difference(document: _Document, kind: Kind, spans: Sequence[tuple[int, int]]) -> Difference:
+def _difference(document: Encoded, kind: Kind, spans: Sequence[tuple[int, int]]) -> Difference:
     """Return a difference; `spans` are the index ranges of its tokens."""
     first, last = spans[0]
     start = int(document.ends[0][first - 1]) if first else 0
@@ -464,7 +407,7 @@ def _difference(document: _Document, kind: Kind, spans: Sequence[tuple[int, int]
     )
 
 
-def _lane(document: _Document, lane: int, span: tuple[int, int], start: int) -> Lane:
+def _lane(document: Encoded, lane: int, span: tuple[int, int], start: int) -> Lane:
     """Return the tokens of a span, up to the limit."""
     first, last = span
     ends = document.ends[lane]

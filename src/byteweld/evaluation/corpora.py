@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
@@ -17,8 +18,8 @@ from byteweld._cached import cached_property
 from byteweld._text import batches
 from byteweld.errors import SpecialTokenError
 from byteweld.evaluation import longest_match_agreement, token_lengths, unreachable
-from byteweld.evaluation.probes import Probes, probe
-from byteweld.evaluation.words import WordRate, add_rates, total_rate, words
+from byteweld.evaluation.probes import Language, Probes, probe
+from byteweld.evaluation.words import WordRate, add, add_rates, by_bytes, total_rate, words
 from byteweld.report import Displayable, Report
 from byteweld.tokenizer import Specials, Tokenizer
 
@@ -50,7 +51,13 @@ class EncodingOptions(TypedDict, total=False):
 
 
 class CorpusEncoder:
-    """Encodes documents and finds where their tokens end."""
+    """Encodes documents and finds where their tokens end.
+
+    Attributes:
+        tok: the tokenizer.
+        counts: how often each id occurred so far.
+        seconds: spent encoding so far.
+    """
 
     def __init__(
         self,
@@ -69,24 +76,29 @@ class CorpusEncoder:
             "disallowed_special": disallowed_special,
         }
         self._num_threads = num_threads
-        self._is_special = np.zeros(tok.n_vocab, bool)
-        self._is_special[list(tok.vocab.special_tokens.values())] = True
-        self.encode("", [b""])  # builds the engine now, so that no timing includes it
+        self.counts = np.zeros(tok.n_vocab, np.int64)
+        self.seconds = 0.0
+        tok.encode_ragged([b""], **self._specials)  # builds the engine now, before any timing
 
     def encode(
         self, source: str, documents: Sequence[bytes]
     ) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
         """Return the ids of all documents, and the offset of each; errors name `source`."""
+        started = time.perf_counter()
         try:
-            return self.tok.encode_ragged(
+            ids, offsets = self.tok.encode_ragged(
                 documents, num_threads=self._num_threads, **self._specials
             )
         except SpecialTokenError as error:
             raise SpecialTokenError(f"{source}: {error}") from None
+        self.seconds += time.perf_counter() - started
+        self.counts += np.bincount(ids, minlength=len(self.counts))
+        return ids, offsets
 
-    def specials_in(self, ids: NDArray[np.uint32]) -> int:
-        """Return how many ids are those of special tokens."""
-        return int(np.count_nonzero(self._is_special[ids]))
+    @property
+    def special_tokens(self) -> int:
+        """Number of special tokens so far."""
+        return int(self.counts[list(set(self.tok.vocab.special_tokens.values()))].sum())
 
     def agreement(self, documents: Sequence[bytes]) -> LongestMatch | None:
         """Compare the encoding with longest match, pre-token by pre-token."""
@@ -101,6 +113,44 @@ class CorpusEncoder:
                 return ends
         _, offsets = self.tok.encode_with_offsets(document, **self._specials)
         return np.fromiter((end for _, end in offsets), np.int64, len(offsets))
+
+
+class Encoded(NamedTuple):
+    """A document, and its tokens by each tokenizer: their ids, and the offsets of their ends."""
+
+    source: str
+    number: int  # in its file, from 1
+    content: bytes
+    ids: list[NDArray[np.uint32]]
+    ends: list[NDArray[np.int64]]
+
+
+def encode_file(
+    encoders: Sequence[CorpusEncoder],
+    source: str,
+    documents: Iterable[bytes],
+    scripts: Sequence[dict[str, WordRate]],
+    advance: Callable[[int], object],
+) -> Iterator[list[Encoded]]:
+    """Encode the documents of a file with each tokenizer, in batches.
+
+    The cost of the words, by script, is added to the item of `scripts` for each tokenizer.
+    `advance` is called with the number of bytes after every block of words.
+    """
+    number = 0
+    for batch in batches(documents, BATCH_BYTES):
+        encoded = [encoder.encode(source, batch) for encoder in encoders]
+        found = []
+        for index, content in enumerate(batch):
+            number += 1
+            ids = [every[starts[index] : starts[index + 1]] for every, starts in encoded]
+            ends = [encoder.ends(content, own) for encoder, own in zip(encoders, ids, strict=True)]
+            for block in words(content):
+                for rates, own_ends in zip(scripts, ends, strict=True):
+                    add_rates(rates, block, own_ends)
+                advance(block.num_bytes)
+            found.append(Encoded(source, number, content, ids, ends))
+        yield found
 
 
 def running_total(progress: Callable[[int], object] | None) -> Callable[[int], None]:
@@ -307,29 +357,14 @@ class Evaluation(Displayable):
                 "numbers": {cut.name: [t.hex() for t in cut.tokens] for cut in probes.numbers},
             },
             "indentation": {cut.name: [t.hex() for t in cut.tokens] for cut in probes.indents},
-            "languages": [
-                {
-                    "name": language.name,
-                    "characters": language.characters,
-                    "bytes": language.bytes,
-                    "tokens": language.tokens,
-                    "bytes_per_token": language.bytes_per_token,
-                    **_words_to_dict(language.words),
-                }
-                for language in probes.languages
-            ],
+            "languages": [_rate_to_dict(language) for language in probes.languages],
         }
 
 
-def _rate_to_dict(rate: FileRate) -> dict[str, Any]:
-    return {
-        "name": rate.name,
-        "documents": rate.documents,
-        "bytes": rate.bytes,
-        "tokens": rate.tokens,
-        "bytes_per_token": rate.bytes_per_token,
-        **_words_to_dict(rate.words),
-    }
+def _rate_to_dict(rate: FileRate | Language) -> dict[str, Any]:
+    fields = rate._asdict()
+    words = fields.pop("words")
+    return {**fields, "bytes_per_token": rate.bytes_per_token, **_words_to_dict(words)}
 
 
 def _words_to_dict(rate: WordRate) -> dict[str, Any]:
@@ -364,67 +399,38 @@ def evaluate_files(
     >>> found.total.bytes_per_token, found.total.words.fertility, found.used
     (1.0, 1.5, 4)
     """
-    sums = _Sums(CorpusEncoder(tok, **options), running_total(progress))
-    rates = tuple(sums.add_file(name, documents) for name, documents in files)
-    by_bytes = sorted(sums.scripts.items(), key=lambda item: (-item[1].bytes, item[0]))
+    encoder = CorpusEncoder(tok, **options)
+    advance = running_total(progress)
+    rates: list[FileRate] = []
+    scripts: dict[str, WordRate] = {}
+    changed: list[Changed] = []
+    changed_documents = 0
+    match: LongestMatch | None = LongestMatch()
+    for name, documents in files:
+        number = size = tokens = 0
+        by_script: dict[str, WordRate] = {}
+        for batch in encode_file([encoder], name, documents, [by_script], advance):
+            if match is not None:
+                found = encoder.agreement([document.content for document in batch])
+                match = found and LongestMatch(*map(operator.add, match, found))
+            for _, number, content, (ids,), _ in batch:
+                size += len(content)
+                tokens += len(ids)
+                if tok.decode_bytes(ids) != content:
+                    changed_documents += 1
+                    if changed_documents <= _MAX_CHANGED:
+                        changed.append(Changed(name, number))
+        rates.append(FileRate(name, number, size, tokens, total_rate(by_script)))
+        add(scripts, by_script)
     return Evaluation(
         name=tok.name,
         tokens=dict(tok.vocab.ordinary()),
         unreachable=frozenset(unreachable(tok)),
-        files=rates,
-        scripts=dict(by_bytes),
-        counts=sums.counts,
-        changed_documents=sums.changed_documents,
-        changed=tuple(sums.changed),
-        longest_match=sums.longest_match,
+        files=tuple(rates),
+        scripts={name: scripts[name] for name in by_bytes(scripts)},
+        counts=encoder.counts,
+        changed_documents=changed_documents,
+        changed=tuple(changed),
+        longest_match=match,
         probes=probe(tok),
     )
-
-
-class _Sums:
-    """Sums over all documents."""
-
-    def __init__(self, encoder: CorpusEncoder, advance: Callable[[int], None]) -> None:
-        self._encoder = encoder
-        self._advance = advance
-        self.counts = np.zeros(encoder.tok.n_vocab, np.int64)
-        self.scripts: dict[str, WordRate] = {}
-        self.changed_documents = 0
-        self.changed: list[Changed] = []
-        self.longest_match: LongestMatch | None = LongestMatch()
-
-    def add_file(self, name: str, documents: Iterable[bytes]) -> FileRate:
-        """Add one file."""
-        number = size = tokens = 0
-        by_script: dict[str, WordRate] = {}
-        for batch in batches(documents, BATCH_BYTES):
-            ids, starts = self._encoder.encode(name, batch)
-            self.counts += np.bincount(ids, minlength=len(self.counts))
-            tokens += len(ids)
-            self._compare_with_longest_match(batch)
-            for document, start, end in zip(batch, starts, starts[1:], strict=False):
-                number += 1
-                self._check_round_trip(Changed(name, number), document, ids[start:end])
-                ends = self._encoder.ends(document, ids[start:end])
-                for found in words(document):
-                    add_rates(by_script, found, ends)
-                    self._advance(found.num_bytes)
-            size += sum(map(len, batch))
-        for script, rate in by_script.items():
-            self.scripts[script] = self.scripts.get(script, WordRate()) + rate
-        return FileRate(name, number, size, tokens, total_rate(by_script))
-
-    def _compare_with_longest_match(self, documents: Sequence[bytes]) -> None:
-        if self.longest_match is None:
-            return
-        found = self._encoder.agreement(documents)
-        if found is not None:
-            found = LongestMatch(*map(operator.add, self.longest_match, found))
-        self.longest_match = found
-
-    def _check_round_trip(self, which: Changed, document: bytes, ids: NDArray[np.uint32]) -> None:
-        if self._encoder.tok.decode_bytes(ids) == document:
-            return
-        self.changed_documents += 1
-        if len(self.changed) < _MAX_CHANGED:
-            self.changed.append(which)

@@ -126,26 +126,31 @@ class WordRate(NamedTuple):
         return self.bytes / self.pieces if self.pieces else None
 
 
-def rates_by_script(found: Words, token_ends: NDArray[np.int64]) -> dict[str, WordRate]:
-    """Return the cost of the words of each script."""
+def add_rates(sums: dict[str, WordRate], found: Words, token_ends: NDArray[np.int64]) -> None:
+    """Add the cost of words, script by script, to `sums`."""
     pieces = found.pieces(token_ends)
     sizes = found.ends - found.starts
     names = list(dict.fromkeys(found.scripts))
     indices = {name: index for index, name in enumerate(names)}
     which = np.fromiter((indices[name] for name in found.scripts), np.int64, len(found.scripts))
 
-    def sums(values: NDArray[np.int64] | NDArray[np.bool_]) -> list[int]:
+    def by_script(values: NDArray[np.int64] | NDArray[np.bool_]) -> list[int]:
         added = np.bincount(which, values, len(names))  # exact: no block has 2**53 bytes
         return [int(value) for value in added]
 
-    columns = (sums(np.ones_like(sizes)), sums(sizes), sums(pieces), sums(pieces == 1))
-    return dict(zip(names, map(WordRate, *columns), strict=True))
+    columns = map(by_script, (np.ones_like(sizes), sizes, pieces, pieces == 1))
+    add(sums, dict(zip(names, map(WordRate, *columns), strict=True)))
 
 
-def add_rates(sums: dict[str, WordRate], found: Words, ends: NDArray[np.int64]) -> None:
-    """Add the cost of words, script by script, to `sums`."""
-    for script, rate in rates_by_script(found, ends).items():
+def add(sums: dict[str, WordRate], rates: Mapping[str, WordRate]) -> None:
+    """Add rates to `sums`, script by script."""
+    for script, rate in rates.items():
         sums[script] = sums.get(script, WordRate()) + rate
+
+
+def by_bytes(rates: Mapping[str, WordRate]) -> list[str]:
+    """Return the scripts, the one with the most bytes first."""
+    return sorted(rates, key=lambda name: (-rates[name].bytes, name))
 
 
 def total_rate(by_script: Mapping[str, WordRate]) -> WordRate:

@@ -120,16 +120,11 @@ def _from_json(values: list[Any]) -> tuple[Sums, int]:
         [{name: WordRate(*rate) for name, rate in rates.items()} for rates in scripts],
         seconds,
         specials,
-        list(map(_file_from_json, files)),
+        [FileComparison._make((*file[:-1], tuple(file[-1]))) for file in files],
         Spans(*spans),
         *(list(map(_difference_from_json, found)) for found in differences),
     )
     return sums, skipped
-
-
-def _file_from_json(values: list[Any]) -> FileComparison:
-    name, documents, num_bytes, tokens, differing = values
-    return FileComparison(name, documents, num_bytes, tuple(tokens), differing)
 
 
 def _difference_to_json(found: Difference) -> dict[str, Any]:
