@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from byteweld.errors import UnknownIdError
 from byteweld.vocab import Vocabulary
@@ -27,7 +28,6 @@ _BACKGROUNDS = (153, 223, 157, 225, 229, 123, 217, 191, 183, 159, 222, 194)
 _SPECIAL_STYLE = "1;38;5;231;48;5;18"  # bold white on dark blue
 _CODES = re.compile("\x1b\\[[0-9;]*m")
 _CONTEXT_BYTES = 40  # on each side of a difference
-_MAX_TOKENS = 5_000  # per text in a notebook or report
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +114,6 @@ def spans(vocab: Vocabulary, ids: Iterable[int]) -> list[Span]:
     return result
 
 
-def color_number(token_id: int) -> int:
-    """Return the palette index of a token; the same token always has the same color."""
-    return token_id % len(_BACKGROUNDS)
-
-
 def to_ansi(shown: Sequence[Span], color: bool) -> str:
     """Return spans as one string for a terminal.
 
@@ -131,12 +126,16 @@ def to_ansi(shown: Sequence[Span], color: bool) -> str:
     'a|·|b'
     """
     parts: list[str] = []
-    for n, span in enumerate(shown):
-        breaks_line = span.bytes.endswith(b"\n") and n + 1 < len(shown)
-        parts.append(_styled(span) if color else _plain(span))
-        if breaks_line:
+    for span, following in zip_longest(shown, shown[1:]):
+        if color:
+            parts.append(f"\x1b[{_style(span)}m{span.text}\x1b[0m")
+        else:
+            parts.append(f"⟦{span.text}⟧" if span.is_special else span.text.replace("|", "⟨|⟩"))
+        if following is None:
+            break
+        if span.bytes.endswith(b"\n"):
             parts.append("\n")
-        elif n + 1 < len(shown) and (not color or _style(span) == _style(shown[n + 1])):
+        elif not color or _style(span) == _style(following):
             parts.append("|")
     return "".join(parts)
 
@@ -146,24 +145,7 @@ def _style(span: Span) -> str:
 
 
 def _background(token_id: int) -> str:
-    return f"38;5;16;48;5;{_BACKGROUNDS[color_number(token_id)]}"
-
-
-def _styled(span: Span) -> str:
-    return f"\x1b[{_style(span)}m{span.text}\x1b[0m"
-
-
-def _plain(span: Span) -> str:
-    return f"⟦{span.text}⟧" if span.is_special else span.text.replace("|", "⟨|⟩")
-
-
-def namer(tokens: Mapping[int, bytes], color: bool) -> Callable[[int], str]:
-    """Return a function that shows a token within a line, with its background if `color`."""
-
-    def name(token_id: int) -> str:
-        return painted(token_id, visible(tokens[token_id]), color)
-
-    return name
+    return f"38;5;16;48;5;{_BACKGROUNDS[token_id % len(_BACKGROUNDS)]}"
 
 
 def painted(token_id: int, text: str, color: bool) -> str:
@@ -227,9 +209,6 @@ def columns(
         yield gap.join(cells).rstrip()
 
 
-# ---------------------------------------------------------------------------- HTML
-
-
 def tile(token_id: int, token: bytes, *, is_special: bool = False, kind: str = "") -> Html:
     """Return a token as an element, colored by its id as in the studio; its title describes it.
 
@@ -242,89 +221,3 @@ def tile(token_id: int, token: bytes, *, is_special: bool = False, kind: str = "
     shown = token[:16].hex(" ") + (" …" if len(token) > 16 else "")
     title = f"id {token_id}, {amount(len(token), 'byte')}: {shown}"
     return element("span", visible(token), class_=f"t {color} {kind}".rstrip(), title=title)
-
-
-def to_html(shown: Sequence[Span], limit: int = _MAX_TOKENS) -> Html:
-    """Return spans as a paragraph of tokens, up to `limit` of them."""
-    from byteweld.markup import Child, element, more
-
-    parts: list[Child] = []
-    for span in shown[:limit]:
-        parts.append(tile(span.id, span.bytes, is_special=span.is_special))
-        if span.bytes.endswith(b"\n"):
-            parts.append(element("br"))
-    left_out = more(len(shown) - limit, "token")
-    return element("div", element("p", parts, class_="tokens"), left_out)
-
-
-@dataclass(frozen=True, repr=False)
-class EncodedText:
-    """Encoded text to look at; made by `Tokenizer.show`.
-
-    `print` shows its tokens, a notebook shows them in color.
-
-    Attributes:
-        spans: the tokens: id, bytes, text, and whether it is a special token.
-        ends: the byte offset in the text at which each token ends.
-
-    Examples:
-        >>> import byteweld
-        >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-        >>> shown = tok.show("hello world!")
-        >>> print(shown)
-        hello|·world|!
-        >>> shown.ids, shown.ends, shown.bytes_per_token
-        ([263, 264, 33], (5, 11, 12), 4.0)
-    """
-
-    spans: tuple[Span, ...]
-    ends: tuple[int, ...]  # byte offset in the text at which each token ends
-
-    @property
-    def ids(self) -> list[int]:
-        """The ids of the text."""
-        return [span.id for span in self.spans]
-
-    @property
-    def bytes_per_token(self) -> float | None:
-        """Bytes per token; None if the text is empty."""
-        return self.ends[-1] / len(self.spans) if self.spans else None
-
-    def __len__(self) -> int:
-        return len(self.spans)
-
-    def __str__(self) -> str:
-        return to_ansi(self.spans, color=False)
-
-    def __repr__(self) -> str:
-        return f"<EncodedText {len(self)} tokens of {self._bytes} bytes>"
-
-    @property
-    def _bytes(self) -> int:
-        return self.ends[-1] if self.ends else 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the text as JSON-serializable values."""
-        starts = (0, *self.ends)
-        return {
-            "bytes": self._bytes,
-            "tokens": [
-                {
-                    "id": span.id,
-                    "bytes": span.bytes.hex(),
-                    "text": span.text,
-                    "start": start,
-                    "end": end,
-                    "is_special": span.is_special,
-                }
-                for span, start, end in zip(self.spans, starts, self.ends, strict=False)
-            ],
-        }
-
-    def _repr_html_(self) -> str:
-        from byteweld.markup import element, fragment
-
-        rate = self.bytes_per_token
-        summary = f"{amount(len(self), 'token')}, {amount(self._bytes, 'byte')}"
-        summary += "" if rate is None else f", {rate:.2f} bytes per token"
-        return fragment(to_html(self.spans), element("p", summary, class_="hint"))

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from byteweld import markup
 from byteweld._cached import cached_property
 from byteweld.markup import Child, Html, charts, element, joined
-from byteweld.render import columns, decimal, painted, tile, visible
+from byteweld.render import Span, amount, columns, decimal, painted, tile, to_ansi, visible
 
 _LANES = 4  # colors of tokenizers in report.css
 
@@ -133,6 +133,27 @@ class Listing(Part):
     def html(self) -> Child:
         rows = [[html_of(words), "\n"] for words in self.rows]
         return element("div", rows, class_="tree", tabindex="0") if rows else None
+
+
+@dataclass(frozen=True)
+class Tokens(Part):
+    """Tokens side by side, colored: a page has up to `limit`, a terminal has all, then `after`."""
+
+    spans: Sequence[Span]
+    limit: int = 5_000
+    after: str = ""
+
+    def lines(self, color: bool) -> Iterable[str]:
+        return (to_ansi(self.spans, color) + self.after).split("\n")
+
+    def html(self) -> Child:
+        parts: list[Child] = []
+        for span in self.spans[: self.limit]:
+            parts.append(tile(span.id, span.bytes, is_special=span.is_special))
+            if span.bytes.endswith(b"\n"):
+                parts.append(element("br"))
+        left_out = markup.more(len(self.spans) - self.limit, "token")
+        return element("div", element("p", parts, class_="tokens"), left_out)
 
 
 @dataclass(frozen=True)
@@ -457,3 +478,69 @@ class Displayable(ABC):
 
     def _repr_html_(self) -> str:
         return markup.fragment(self.to_html())
+
+
+@dataclass(frozen=True, repr=False)
+class EncodedText(Displayable):
+    """Encoded text to look at; made by `Tokenizer.show`.
+
+    `print` shows its tokens, a notebook shows them in color.
+
+    Attributes:
+        spans: the tokens: id, bytes, text, and whether it is a special token.
+        ends: the byte offset in the text at which each token ends.
+
+    Examples:
+        >>> import byteweld
+        >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+        >>> shown = tok.show("hello world!")
+        >>> print(shown)
+        hello|·world|!
+        >>> shown.ids, shown.ends, shown.bytes_per_token
+        ([263, 264, 33], (5, 11, 12), 4.0)
+    """
+
+    spans: tuple[Span, ...]
+    ends: tuple[int, ...]
+
+    @property
+    def ids(self) -> list[int]:
+        """The ids of the text."""
+        return [span.id for span in self.spans]
+
+    @property
+    def bytes_per_token(self) -> float | None:
+        """Bytes per token; None if the text is empty."""
+        return self.ends[-1] / len(self.spans) if self.spans else None
+
+    def __len__(self) -> int:
+        return len(self.spans)
+
+    def __repr__(self) -> str:
+        return f"<EncodedText {len(self)} tokens of {self._bytes} bytes>"
+
+    @property
+    def _bytes(self) -> int:
+        return self.ends[-1] if self.ends else 0
+
+    def report(self) -> Report:
+        """Return the tokens; on a page, also their number."""
+        rate = self.bytes_per_token
+        summary = f"{amount(len(self), 'token')}, {amount(self._bytes, 'byte')}"
+        summary += "" if rate is None else f", {rate:.2f} bytes per token"
+        return Report("", Tokens(self.spans), OnPage(Text([summary], "hint")))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the text as JSON-serializable values."""
+        tokens = [
+            {
+                "id": span.id,
+                "bytes": span.bytes.hex(),
+                "text": span.text,
+                "start": start,
+                "end": end,
+                "is_special": span.is_special,
+            }
+            for span, start, end in zip(self.spans, (0, *self.ends), self.ends, strict=False)
+        ]
+        return {"bytes": self._bytes, "tokens": tokens}

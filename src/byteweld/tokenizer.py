@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from byteweld.corpus import ReadingOptions
-    from byteweld.render import EncodedText
+    from byteweld.report import EncodedText
     from byteweld.streams import DecodeStream, EncodeStream
     from byteweld.training import Training
 
@@ -947,7 +947,8 @@ class Tokenizer:
             >>> print(tok.show("hello world, hello"))
             hello|·world|,|·|hello
         """
-        from byteweld.render import EncodedText, spans
+        from byteweld.render import spans
+        from byteweld.report import EncodedText
 
         ids, ends = self._encoder.encode_with_ends(text, allowed_special, disallowed_special)
         return EncodedText(tuple(spans(self._vocab, ids)), tuple(ends))

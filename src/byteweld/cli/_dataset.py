@@ -11,9 +11,8 @@ import byteweld
 from byteweld.cli import _output
 from byteweld.dataset._manifest import Manifest, SkipEntry, dataset_folder, load_manifest
 from byteweld.dataset.reading import Dataset, check_tokenizer
-from byteweld.markup import Child, element
-from byteweld.render import spans, to_ansi, to_html, visible, visible_name
-from byteweld.report import Custom, Displayable, Facts, Report, Section, Table
+from byteweld.render import spans, visible, visible_name
+from byteweld.report import Displayable, Facts, Part, Report, Section, Table, Text, Tokens
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -98,11 +97,13 @@ class Contents(Displayable):
         return Report(visible_name(self.path), Facts(list(self._facts())), *sections, first)
 
     def _document(self, number: int, ids: NDArray[Any]) -> Section:
-        return Section(
-            f"{self._what} {number}: {_output.amount(len(ids), 'token')}",
-            Custom(lambda: self._html(ids), lambda color: self._text(ids, color)),
-            is_heading=False,
-        )
+        some = ids[:_SHOWN_TOKENS].tolist()
+        more = " …" if len(ids) > len(some) else ""
+        shown: Part = Text([" ".join(map(str, some)) + more])
+        if self.tok is not None:
+            shown = Tokens(spans(self.tok.vocab, some), after=more)
+        title = f"{self._what} {number}: {_output.amount(len(ids), 'token')}"
+        return Section(title, shown, is_heading=False)
 
     def _bars(self, lengths: Lengths) -> Table:
         rows = [(_bin_name(n), count) for n, count in enumerate(lengths.bins)]
@@ -111,18 +112,6 @@ class Contents(Displayable):
         heads = ("tokens", f"{self._what}s")
         bar = "█" * _BAR_COLUMNS
         return Table(heads, rows, left=[], name=0, charted=[1], bar=bar, has_heads=False)
-
-    def _text(self, ids: NDArray[Any], color: bool) -> list[str]:
-        some = ids[:_SHOWN_TOKENS].tolist()
-        more = " …" if len(ids) > len(some) else ""
-        if self.tok is None:
-            return [" ".join(map(str, some)) + more]
-        return (to_ansi(spans(self.tok.vocab, some), color) + more).split("\n")
-
-    def _html(self, ids: NDArray[Any]) -> Child:
-        if self.tok is None:
-            return element("p", self._text(ids, color=False))
-        return to_html(spans(self.tok.vocab, ids[:_SHOWN_TOKENS].tolist()))
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         manifest = self.manifest

@@ -13,17 +13,19 @@ from byteweld.cli._documents import Documents
 from byteweld.cli._options import SpecialText
 from byteweld.cli._page import Shown
 from byteweld.markup import Child, more, section
-from byteweld.render import EncodedText, to_ansi, to_html, visible_name
+from byteweld.render import visible_name
 from byteweld.report import (
     Code,
     Custom,
     Displayable,
+    EncodedText,
     Facts,
     Figures,
     InText,
     OnPage,
     Report,
     Table,
+    Tokens,
     Words,
 )
 
@@ -186,7 +188,7 @@ class _Work:
             self.shown.append(_Shown(name, number, found))
             return
         _output.lines([_output.styled(_title(name, number), "bold")])
-        _output.lines([*to_ansi(found.spans, _output.has_color()).split("\n"), ""])
+        _output.lines([*found.lines(color=_output.has_color()), ""])
 
 
 def _title(name: str, number: int) -> str:
@@ -237,7 +239,7 @@ class _Tokens(Displayable):
     def _documents(self) -> Iterator[Child]:
         left = _MAX_PAGE_TOKENS
         for shown in self._work.shown:
-            yield section(_title(shown.name, shown.number), to_html(shown.text.spans, left))
+            yield section(_title(shown.name, shown.number), Tokens(shown.text.spans, left).html())
             left -= len(shown.text)
         yield more(self._work.left_out, "document")
 

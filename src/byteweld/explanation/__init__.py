@@ -37,7 +37,7 @@ from byteweld.explanation._training import (
     TrainingStep,
     explain_training,
 )
-from byteweld.explanation._tree import MAX_PRETOKEN_BYTES, DrawnNode, Tree, TreeNode, merge_tree
+from byteweld.explanation._tree import MAX_PRETOKEN_BYTES, Tree, TreeNode, merge_tree
 from byteweld.training.plan import LearnedMerge
 
 __all__ = [
@@ -45,7 +45,6 @@ __all__ = [
     "MAX_PRETOKEN_BYTES",
     "MAX_ROWS",
     "CountRow",
-    "DrawnNode",
     "ExampleRow",
     "Explanation",
     "HashMatch",

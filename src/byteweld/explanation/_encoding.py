@@ -182,11 +182,7 @@ def explain(
         tok, text, allowed_special=allowed_special, disallowed_special=disallowed_special
     )
     for pretoken, added_id in pretokens:
-        if added_id is None:
-            check_length(pretoken, max_pretoken_bytes)
-            explained.append(_explain_pretoken(vocab, pretoken, start))
-        else:
-            explained.append(_explain_special(pretoken, added_id, start))
+        explained.append(_explain_pretoken(vocab, pretoken, added_id, start, max_pretoken_bytes))
         start += len(pretoken)
     return _explanation(vocab, explained)
 
@@ -233,10 +229,8 @@ def explain_pretoken(
         added_id: the id of the special or added token that it is, which is never merged.
         max_pretoken_bytes: as in `explain`.
     """
-    check_length(pretoken, max_pretoken_bytes)
-    if added_id is not None:
-        return _explanation(vocab, [_explain_special(pretoken, added_id, 0)])
-    return _explanation(vocab, [_explain_pretoken(vocab, pretoken, 0)])
+    found = _explain_pretoken(vocab, pretoken, added_id, 0, max_pretoken_bytes)
+    return _explanation(vocab, [found])
 
 
 def _explanation(vocab: Vocabulary, explained: Sequence[PretokenExplanation]) -> Explanation:
@@ -247,32 +241,25 @@ def _explanation(vocab: Vocabulary, explained: Sequence[PretokenExplanation]) ->
     return Explanation(tuple(explained), {i: vocab.tokens[i] for i in sorted(used)})
 
 
-def _explain_special(token: bytes, token_id: int, start: int) -> PretokenExplanation:
-    return PretokenExplanation(
-        pretoken=token,
-        start=start,
-        ids=(token_id,),
-        looked_up=None,
-        steps=(),
-        tree=Tree((TreeNode(token_id),), (0,), {token_id: token}),
-        greedy_ids=(token_id,),
-        greedy_differs_at=None,
-        is_special=True,
-    )
-
-
-def _explain_pretoken(vocab: Vocabulary, pretoken: bytes, start: int) -> PretokenExplanation:
-    whole = next(encode_steps(vocab, pretoken, offset=start))
-    was_found = len(pretoken) > 1 and whole.parts == (vocab.ids.get(pretoken),)
+def _explain_pretoken(
+    vocab: Vocabulary, pretoken: bytes, added_id: int | None, start: int, limit: int
+) -> PretokenExplanation:
+    if added_id is not None:
+        tree = Tree((TreeNode(added_id),), (0,), {added_id: pretoken})
+        one = (added_id,)
+        return PretokenExplanation(pretoken, start, one, None, (), tree, one, None, is_special=True)
+    check_length(pretoken, limit)
+    whole = next(encode_steps(vocab, pretoken, offset=start)).parts
+    was_found = len(pretoken) > 1 and whole == (vocab.ids.get(pretoken),)
     shown: list[Step] = []
     tree = tree_of(_record(encode_steps(vocab, pretoken, whole_first=False), shown), vocab.tokens)
-    ids = whole.parts if was_found else shown[-1].parts
+    ids = whole if was_found else shown[-1].parts
     greedy = tuple(encode_greedy(vocab, pretoken))
     return PretokenExplanation(
         pretoken=pretoken,
         start=start,
         ids=ids,
-        looked_up=whole.parts[0] if was_found else None,
+        looked_up=whole[0] if was_found else None,
         steps=tuple(shown),
         tree=tree,
         greedy_ids=greedy,
@@ -281,20 +268,18 @@ def _explain_pretoken(vocab: Vocabulary, pretoken: bytes, start: int) -> Pretoke
 
 
 def _record(steps: Iterable[EncodeStep], shown: list[Step]) -> Iterator[EncodeStep]:
-    """Yield the steps unchanged, and append what is displayed of each to `shown`."""
+    """Yield the steps unchanged, and append what is displayed of each to `shown`.
+
+    That is the rows of lowest rank only: all rows of all steps would be n².
+    """
     for step in steps:
-        shown.append(_shown_step(step))
+        lowest = heapq.nsmallest(MAX_ROWS, step.candidates, key=lambda c: (c.rank, c.at))
+        rows = tuple(
+            PairRow(c.at, step.parts[c.at], step.parts[c.at + 1], c.rank, c.new) for c in lowest
+        )
+        chosen = None if step.chosen is None else rows[0]
+        shown.append(Step(step.parts, rows, len(step.candidates), chosen))
         yield step
-
-
-def _shown_step(step: EncodeStep) -> Step:
-    """Return the rows of lowest rank only: all rows of all steps would be n²."""
-    lowest = heapq.nsmallest(MAX_ROWS, step.candidates, key=lambda c: (c.rank, c.at))
-    rows = tuple(
-        PairRow(c.at, step.parts[c.at], step.parts[c.at + 1], c.rank, c.new) for c in lowest
-    )
-    chosen = rows[0] if step.chosen is not None else None
-    return Step(step.parts, rows, len(step.candidates), chosen)
 
 
 def _first_difference(

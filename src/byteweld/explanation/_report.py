@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 MAX_ROWS = 12  # rows of a table
 MAX_PARTS = 40  # parts of a pre-token on a line
+_MAX_INDENT = 24  # levels drawn with branches; deeper nodes give their depth as a number
 _MAX_STEPS = 100  # on a page, per pre-token or per training
 _MAX_TOKENS = 1000  # on a page, per text
 _MAX_NAMED = 40  # tokens in the description of a drawing
@@ -72,10 +73,7 @@ def _numbers(ids: Sequence[int]) -> str:
 
 def tree_part(drawn: Tree) -> Custom:
     """Return merge trees: lines on a terminal, a drawing on a page, with the lines collapsed."""
-    rows: list[Words] = []
-    for before, node, rank in drawn.drawn():
-        rows.append([before, Token(node.id, drawn.tokens[node.id]), f"  {node.id}{rank}"])
-    lines = Listing(rows)
+    lines = Listing(list(_branches(drawn)))
 
     def page() -> Child:
         if len(drawn.nodes) == 1:
@@ -83,6 +81,25 @@ def tree_part(drawn: Tree) -> Custom:
         return [_drawing(drawn), Folded("the same as text", lines).html()]
 
     return Custom(page, lines.lines)
+
+
+def _branches(tree: Tree) -> Iterator[Words]:
+    """Yield the nodes in drawing order, each with the branches left of it."""
+    for root in tree.roots:
+        # (index, branches left of it, indentation of its children, depth)
+        stack = [(root, "", "", 0)]
+        while stack:
+            index, before, indent, depth = stack.pop()
+            node = tree.nodes[index]
+            rank = "" if node.rank is None else f"  rank {node.rank}"
+            yield [before, Token(node.id, tree.tokens[node.id]), f"  {node.id}{rank}"]
+            if node.left is None or node.right is None:
+                continue
+            marks = [(indent + "└── ", indent + "    "), (indent + "├── ", indent + "│   ")]
+            if depth >= _MAX_INDENT:
+                marks = [(f"{'    ' * _MAX_INDENT}[{depth + 1}] ", indent)] * 2
+            for child, (mark, inner) in zip((node.right, node.left), marks, strict=True):
+                stack.append((child, mark, inner, depth + 1))
 
 
 def _drawing(drawn: Tree) -> Child:

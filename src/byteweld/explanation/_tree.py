@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from operator import index
-from typing import Any, NamedTuple
+from typing import Any
 
 from byteweld.errors import IdRangeError, UnknownIdError
 from byteweld.reference.encode import EncodeStep, encode_steps
@@ -14,8 +14,6 @@ from byteweld.vocab import MAX_ID, Vocabulary
 
 # The reference visits every pair at every step, so time is quadratic in this.
 MAX_PRETOKEN_BYTES = 1024
-
-_MAX_INDENT = 24  # levels drawn with branches; deeper nodes give their depth as a number
 
 
 def check_length(pretoken: bytes, limit: int) -> None:
@@ -34,14 +32,6 @@ class TreeNode:
     left: int | None = None
     right: int | None = None
     rank: int | None = None
-
-
-class DrawnNode(NamedTuple):
-    """A line of a drawn tree: the branches left of a node, the node, its rank if it has one."""
-
-    before: str
-    node: TreeNode
-    rank: str
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,28 +63,6 @@ class Tree(Displayable):
         from byteweld.explanation._report import tree_part
 
         return Report("", tree_part(self))
-
-    def drawn(self) -> list[DrawnNode]:
-        """Return the nodes in drawing order, each with the branches left of it."""
-        result = []
-        for root in self.roots:
-            # (index, branches left of it, indentation of its children, depth)
-            stack = [(root, "", "", 0)]
-            while stack:
-                index, before, indent, depth = stack.pop()
-                node = self.nodes[index]
-                rank = "" if node.rank is None else f"  rank {node.rank}"
-                result.append(DrawnNode(before, node, rank))
-                if node.left is None or node.right is None:
-                    continue
-                if depth >= _MAX_INDENT:
-                    mark = f"{'    ' * _MAX_INDENT}[{depth + 1}] "
-                    stack.append((node.right, mark, indent, depth + 1))
-                    stack.append((node.left, mark, indent, depth + 1))
-                else:
-                    stack.append((node.right, indent + "└── ", indent + "    ", depth + 1))
-                    stack.append((node.left, indent + "├── ", indent + "│   ", depth + 1))
-        return result
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-serializable lists: [id, left, right, rank] per node, and the roots."""

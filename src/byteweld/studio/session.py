@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import byteweld
+from byteweld._cached import cached_property
 from byteweld.evaluation import Reason, script_of, token_lengths, unreachable
 from byteweld.studio.request import Fields, Refused
 
@@ -14,13 +15,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-T = TypeVar("T")
-
 MAX_OPEN = 16
 _PATTERN_CHARACTERS = 300
 
 
-class Entry(NamedTuple):
+class TokenEntry(NamedTuple):
     """A token as the Vocabulary view searches it."""
 
     id: int
@@ -30,28 +29,12 @@ class Entry(NamedTuple):
     is_special: bool
 
 
-class _Once(Generic[T]):
-    """A property that is computed on first use, under its object's lock, and then cached."""
-
-    def __init__(self, compute: Callable[[Any], T]) -> None:
-        self._compute = compute
-
-    def __get__(self, opened: Opened, owner: type[Opened]) -> T:
-        name = self._compute.__name__
-        with opened.lock:
-            if name not in opened.__dict__:
-                opened.__dict__[name] = self._compute(opened)
-            value: T = opened.__dict__[name]
-            return value
-
-
 class Opened:
     """An open tokenizer, and what has been computed about it."""
 
     def __init__(self, tok: byteweld.Tokenizer, name: str) -> None:
         self.tok = tok
         self.name = name
-        self.lock = threading.RLock()
 
     def summary(self) -> dict[str, Any]:
         """Return what the header displays."""
@@ -72,27 +55,27 @@ class Opened:
         index = rank - (training.start.merges if training.start else 0)
         return training.merge_counts[index] if 0 <= index < len(training.merge_counts) else None
 
-    @_Once
+    @cached_property
     def token_lengths(self) -> NDArray[np.int64] | None:
         """The number of bytes of text that each id covers; None if it depends on the text."""
         return token_lengths(self.tok)
 
-    @_Once
-    def entries(self) -> list[Entry]:
+    @cached_property
+    def entries(self) -> list[TokenEntry]:
         """Every token, in order of id."""
         vocab = self.tok.vocab
         specials = set(vocab.special_tokens.values())
         return [
-            Entry(i, token, self.ranks.get(i), script_of(token), i in specials)
+            TokenEntry(i, token, self.ranks.get(i), script_of(token), i in specials)
             for i, token in vocab.tokens.items()
         ]
 
-    @_Once
+    @cached_property
     def unreachable(self) -> Mapping[int, Reason]:
         """The tokens that encoding their own bytes does not give, with the reason."""
         return unreachable(self.tok)
 
-    @_Once
+    @cached_property
     def ranks(self) -> Mapping[int, int]:
         """The rank of each token: that of the first merge that builds it."""
         vocab = self.tok.vocab

@@ -9,7 +9,7 @@ from typing import Any
 import byteweld
 from byteweld.evaluation import Reason, lengths, script_of, why_unreachable
 from byteweld.studio.request import Fields, Refused
-from byteweld.studio.session import Entry, Opened, Session
+from byteweld.studio.session import Opened, Session, TokenEntry
 
 _MAX_ROWS = 500
 _MAX_QUERY_BYTES = 200
@@ -17,13 +17,20 @@ _MAX_SHOWN = 40  # merges and tokens of each kind in a token's details
 _MAX_TREE_BYTES = 200
 _MAX_TOKEN_BYTES = 1024  # per row; longer tokens are truncated
 _MARKS = str.maketrans({"·": " ", "⏎": "\n", "⇥": "\t"})
-_SORTS: dict[str, Callable[[Entry], Any]] = {
+_SORTS: dict[str, Callable[[TokenEntry], Any]] = {
     "id": lambda entry: entry.id,
     "length": lambda entry: (len(entry.token), entry.id),
     "text": lambda entry: (entry.token, entry.id),
     "rank": lambda entry: (entry.rank is None, entry.rank, entry.id),
 }
-_ONLY = ("all", "special", "unreachable", "partial", "learned", "bytes")
+_ONLY: dict[str, Callable[[TokenEntry, Reason | None], bool]] = {
+    "all": lambda entry, reason: True,
+    "special": lambda entry, reason: entry.is_special,
+    "unreachable": lambda entry, reason: reason not in (None, "part"),
+    "partial": lambda entry, reason: reason == "part",
+    "learned": lambda entry, reason: entry.rank is not None,
+    "bytes": lambda entry, reason: len(entry.token) == 1 and not entry.is_special,
+}
 
 
 # ---------------------------------------------------------------------------- search
@@ -36,11 +43,14 @@ def answer(session: Session, fields: Fields) -> dict[str, Any]:
     script = fields.text("script", "", 40)
     shortest = fields.number("min_bytes", 1, 0, 2**31)
     longest = fields.number("max_bytes", 2**31, 0, 2**31)
-    only = _only(opened, fields.choice("only", "all", _ONLY))
+    only = _ONLY[fields.choice("only", "all", list(_ONLY))]
+    unreachable = opened.unreachable
     before = [
         entry
         for entry in opened.entries
-        if shortest <= len(entry.token) <= longest and only(entry) and matches(entry)
+        if shortest <= len(entry.token) <= longest
+        and only(entry, unreachable.get(entry.id))
+        and matches(entry)
     ]
     found = [entry for entry in before if not script or entry.script == script]
     sort = fields.choice("sort", "id", list(_SORTS))
@@ -51,21 +61,21 @@ def answer(session: Session, fields: Fields) -> dict[str, Any]:
     first = fields.number("first", 0, 0, 2**31)
     rows = found[first : first + fields.number("rows", 100, 0, _MAX_ROWS)]
     by_script = Counter(entry.script for entry in before)
-    partial = sum(reason == "part" for reason in opened.unreachable.values())
+    partial = sum(reason == "part" for reason in unreachable.values())
     return {
         "total": len(found),
         "all": len(opened.entries),
         "first": first,
-        "rows": [_row(entry, opened.unreachable.get(entry.id)) for entry in rows],
+        "rows": [_row(entry, unreachable.get(entry.id)) for entry in rows],
         "lengths": lengths(entry.token for entry in found),
         "scripts": by_script.most_common(),
-        "unreachable": len(opened.unreachable) - partial,
+        "unreachable": len(unreachable) - partial,
         "partial": partial,
         "specials": len(opened.tok.vocab.special_tokens),
     }
 
 
-def _row(entry: Entry, reason: Reason | None) -> dict[str, Any]:
+def _row(entry: TokenEntry, reason: Reason | None) -> dict[str, Any]:
     return {
         "id": entry.id,
         "bytes": entry.token[:_MAX_TOKEN_BYTES].hex(),
@@ -77,37 +87,17 @@ def _row(entry: Entry, reason: Reason | None) -> dict[str, Any]:
     }
 
 
-def _only(opened: Opened, only: str) -> Callable[[Entry], bool]:
-    if only == "special":
-        return lambda entry: entry.is_special
-    if only == "unreachable":
-        return lambda entry: opened.unreachable.get(entry.id, "part") != "part"
-    if only == "partial":
-        return lambda entry: opened.unreachable.get(entry.id) == "part"
-    if only == "learned":
-        return lambda entry: entry.rank is not None
-    if only == "bytes":
-        return lambda entry: len(entry.token) == 1 and not entry.is_special
-    return lambda entry: True
-
-
-def _query(by: str, fields: Fields) -> Callable[[Entry], bool]:
+def _query(by: str, fields: Fields) -> Callable[[TokenEntry], bool]:
     query = fields.text("query", "", _MAX_QUERY_BYTES)
     if not query:
         return lambda entry: True
-    if by == "text":
-        text = query.translate(_MARKS).encode()
-        return lambda entry: text in entry.token
-    if by == "bytes":
-        part = _hex(query)
+    if by == "regex":
+        return _regex(query)
+    if by in ("text", "bytes"):
+        part = query.translate(_MARKS).encode() if by == "text" else _hex(query)
         return lambda entry: part in entry.token
-    if by == "id":
-        ids = _range(query)
-        return lambda entry: entry.id in ids
-    if by == "rank":
-        ranks = _range(query)
-        return lambda entry: entry.rank in ranks
-    return _regex(query)
+    numbers = _range(query)
+    return lambda entry: (entry.id if by == "id" else entry.rank) in numbers
 
 
 def _hex(query: str) -> bytes:
@@ -125,7 +115,7 @@ def _range(query: str) -> range:
     return range(int(parts[0]), int(parts[1]) + 1)
 
 
-def _regex(query: str) -> Callable[[Entry], bool]:
+def _regex(query: str) -> Callable[[TokenEntry], bool]:
     """Match with the engine's regex, which runs in linear time or stops at its limit."""
     bytes_only = {byte: bytes([byte]) for byte in range(256)}
     split = byteweld.Split(query, "removed")
@@ -153,7 +143,7 @@ def token_page(session: Session, fields: Fields) -> dict[str, Any]:
     is_special = token_id in vocab.special_tokens.values()
     alone = [token_id] if is_special else opened.tok.encode_ordinary(token)
     reason = None if alone == [token_id] else why_unreachable(opened.tok, token)
-    entry = Entry(token_id, token, opened.ranks.get(token_id), script_of(token), is_special)
+    entry = TokenEntry(token_id, token, opened.ranks.get(token_id), script_of(token), is_special)
     inside = [i for i, other in vocab.tokens.items() if token in other and i != token_id]
     near = [i for i in range(token_id - 3, token_id + 4) if i in vocab.tokens]
     shown = {token_id, *alone[:_MAX_SHOWN], *inside[:_MAX_SHOWN], *near}
