@@ -92,7 +92,7 @@ class Overview(Displayable):
         ]
         merges = Merges(vocab, 100).report().parts if vocab.merge_ids else []
         heads = ("script of the first letter", "tokens")
-        counted = _counts(("bytes", "tokens"), _length_groups(lengths(tokens)), "length")
+        counted = _counts(("bytes", "tokens"), length_groups(lengths(tokens)), "length")
         return Report(
             self.path,
             OnPage(Figures(figures)),
@@ -321,10 +321,10 @@ def _counts(heads: tuple[str, str], counted: Sequence[tuple[str, int]], noun: st
     return Table(heads, counted, noun, left=[0], name=0, charted=[1])
 
 
-def _length_groups(counted: list[tuple[int, int]]) -> list[tuple[str, int]]:
+def length_groups(counted: list[tuple[int, int]]) -> list[tuple[str, int]]:
     """Group the number of tokens by length: ranges that grow, without empty ones at the end.
 
-    >>> _length_groups([(1, 256), (5, 30), (6, 10)])
+    >>> length_groups([(1, 256), (5, 30), (6, 10)])
     [('1', 256), ('2', 0), ('3', 0), ('4', 0), ('5-6', 40)]
     """
     groups = []
