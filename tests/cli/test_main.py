@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import re
 import shlex
@@ -122,7 +121,7 @@ def test_every_verb_has_help_with_examples_of_itself(run, name):
 
 @pytest.mark.parametrize("name", VERBS)
 def test_every_option_has_a_sentence_of_help(name):
-    command = _command.Command(name, importlib.import_module(VERBS[name].module))
+    command = _command.Command(name, cli.module_of(name))
     for parameter in command.params:
         if parameter.group != "Hidden":
             assert parameter.help[0].isupper(), parameter.name
@@ -132,7 +131,7 @@ def test_every_option_has_a_sentence_of_help(name):
 
 @pytest.mark.parametrize("name", VERBS)
 def test_the_examples_use_only_options_that_exist(name):
-    module = importlib.import_module(VERBS[name].module)
+    module = cli.module_of(name)
     seen = 0
     for line in module.EXAMPLES.strip().splitlines():
         for part in re.split(r"\s\|\s", line):
@@ -140,7 +139,7 @@ def test_the_examples_use_only_options_that_exist(name):
             if words[0] != "byteweld":
                 continue
             seen += 1
-            other = importlib.import_module(VERBS[words[1]].module)
+            other = cli.module_of(words[1])
             _command.Command(words[1], other).parse(words[2:])  # or raises
     assert seen >= 2
 

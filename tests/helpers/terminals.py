@@ -92,7 +92,7 @@ def _be_the_program(arguments: list[str], environment: dict[str, str]) -> None:
 
 
 def _main() -> None:
-    from byteweld.cli import VERBS
+    from byteweld.cli import VERBS, module_of
 
     slow = (
         "numpy",
@@ -101,7 +101,9 @@ def _main() -> None:
         "byteweld.studio.server",
         "byteweld.evaluation.corpora",
     )
-    for name in (*(verb.module for verb in VERBS.values()), *slow):
+    for verb in VERBS:
+        module_of(verb)
+    for name in slow:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
     given: Any = json.load(sys.stdin)

@@ -12,8 +12,8 @@ import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
-from types import FrameType
-from typing import Final, NamedTuple
+from types import FrameType, ModuleType
+from typing import Final
 
 DONE: Final = 0
 NO: Final = 1
@@ -21,40 +21,34 @@ FAILED: Final = 2
 INTERRUPTED: Final = 130
 
 
-class Verb(NamedTuple):
-    """The module that implements a verb, and a one-line summary."""
-
-    module: str
-    summary: str
-
-
-VERBS: Final[Mapping[str, Verb]] = {
-    "quickstart": Verb(
-        "byteweld.cli.quickstart", "Train a first tokenizer on Python's standard library"
-    ),
-    "train": Verb("byteweld.cli.train", "Learn a vocabulary from a corpus"),
-    "extend": Verb("byteweld.cli.extend", "Add tokens to a tokenizer, from a corpus or a list"),
-    "count": Verb("byteweld.cli.count", "Count the pre-tokens of a corpus, for later training"),
-    "encode": Verb("byteweld.cli.encode", "Turn text into ids"),
-    "decode": Verb("byteweld.cli.decode", "Turn ids back into text"),
-    "tokens": Verb("byteweld.cli.tokens", "Count the tokens of text, by file and in total"),
-    "inspect": Verb("byteweld.cli.inspect", "Show a tokenizer, or measure it on a corpus"),
-    "explain": Verb("byteweld.cli.explain", "Show step by step how text becomes tokens"),
-    "convert": Verb("byteweld.cli.convert", "Convert a tokenizer to another format, and verify it"),
-    # A module called list would hide Python's own list in this package.
-    "list": Verb("byteweld.cli.listing", "List the vocabularies that can be loaded by name"),
-    "fetch": Verb("byteweld.cli.fetch", "Download a public vocabulary, to load it by name"),
-    "tokenize": Verb("byteweld.cli.tokenize", "Encode a corpus into a dataset for training"),
-    "merge": Verb("byteweld.cli.merge", "Combine the results of several ranks"),
-    "verify": Verb("byteweld.cli.verify", "Check a token dataset, with its tokenizer and corpus"),
-    "megatron": Verb(
-        "byteweld.cli.megatron", "Encode JSON lines with the options of Megatron-LM's script"
-    ),
-    "compare": Verb("byteweld.cli.compare", "Compare tokenizers on a corpus"),
-    "prove": Verb("byteweld.cli.prove", "Check ids against the real tiktoken or tokenizers"),
-    "studio": Verb("byteweld.cli.studio", "Explore tokenizers in a local web page"),
-    "completion": Verb("byteweld.cli.completion", "Print a completion script for a shell"),
+VERBS: Final[Mapping[str, str]] = {
+    "quickstart": "Train a first tokenizer on Python's standard library",
+    "train": "Learn a vocabulary from a corpus",
+    "extend": "Add tokens to a tokenizer, from a corpus or a list",
+    "count": "Count the pre-tokens of a corpus, for later training",
+    "encode": "Turn text into ids",
+    "decode": "Turn ids back into text",
+    "tokens": "Count the tokens of text, by file and in total",
+    "inspect": "Show a tokenizer, or measure it on a corpus",
+    "explain": "Show step by step how text becomes tokens",
+    "convert": "Convert a tokenizer to another format, and verify it",
+    "list": "List the vocabularies that can be loaded by name",
+    "fetch": "Download a public vocabulary, to load it by name",
+    "tokenize": "Encode a corpus into a dataset for training",
+    "merge": "Combine the results of several ranks",
+    "verify": "Check a token dataset, with its tokenizer and corpus",
+    "megatron": "Encode JSON lines with the options of Megatron-LM's script",
+    "compare": "Compare tokenizers on a corpus",
+    "prove": "Check ids against the real tiktoken or tokenizers",
+    "studio": "Explore tokenizers in a local web page",
+    "completion": "Print a completion script for a shell",
 }
+
+
+def module_of(verb: str) -> ModuleType:
+    """Import the module that implements a verb."""
+    # A module called list would hide Python's own list in this package.
+    return importlib.import_module(f"{__name__}.{'listing' if verb == 'list' else verb}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -158,7 +152,7 @@ def _run(arguments: list[str]) -> int:
         raise _errors.UsageError(f"no such {kind} {name!r}{hint}")
     from byteweld.cli import _command
 
-    return _command.call(name, importlib.import_module(VERBS[name].module), rest)
+    return _command.call(name, module_of(name), rest)
 
 
 def overview() -> list[str]:
@@ -170,7 +164,7 @@ def overview() -> list[str]:
         "Usage: byteweld VERB [OPTIONS] ...",
         "",
         "Verbs:",
-        *(f"  {name:<{width}}  {verb.summary}" for name, verb in VERBS.items()),
+        *(f"  {name:<{width}}  {summary}" for name, summary in VERBS.items()),
         "",
         "Options:",
         f"  {'-h, --help':<{width + 3}}  Show this help",

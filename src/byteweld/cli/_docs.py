@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from byteweld.cli import VERBS, _command, _output, overview
+from byteweld.cli import VERBS, _command, _output, module_of, overview
 
 _WIDTH = 96
 _INTRODUCTION = """\
@@ -27,8 +26,8 @@ terminal.
 def page() -> str:
     """The content of docs/reference/cli.md."""
     parts = [_INTRODUCTION, _block(overview())]
-    for name, verb in VERBS.items():
-        command = _command.Command(name, importlib.import_module(verb.module))
+    for name in VERBS:
+        command = _command.Command(name, module_of(name))
         parts += [f"## {name}\n", _block(command.help_page(_WIDTH))]
     return "\n".join(parts)
 

@@ -283,136 +283,118 @@ def progress(
     work writes to stdout, so a bar on the same terminal would garble its output. `detail` returns
     what else to show.
     """
-    pace = _Pace(total, already)
+    work = _Work(what, total, unit, already, is_compressed, detail)
     if _progress_as_json:
-        with _json_lines(what, unit, pace) as advance:
-            yield advance
+        _say(_json(work.to_dict()))
+        yield work.each(_SECONDS_BETWEEN_JSON, lambda: _say(_json(work.to_dict())))
+        _say(_json(work.to_dict()))
     elif not _is_terminal(sys.stderr):
-        yield _plain_lines(what, unit, pace, is_compressed, detail)
+        yield work.each(_SECONDS_BETWEEN_LINES, lambda: say(work.line()))
     elif beside_data and _is_terminal(sys.stdout):
         yield lambda done: None
     else:
-        with _bar(what, unit, pace, is_compressed, detail) as advance:
-            yield advance
+        with _bar(work):
+            yield work.advance
 
 
-class _Pace:
-    """The rate of some work, and the time left at that rate."""
+class _Work:
+    """Some work: how much of it is done, at which rate."""
 
-    def __init__(self, total: int | None, already: int) -> None:
-        self.total = total
-        self.already = already
-        self.started = self.last = time.monotonic()
+    def __init__(
+        self,
+        what: str,
+        total: int | None,
+        unit: Unit,
+        already: int,
+        is_compressed: bool,
+        detail: Callable[[], str],
+    ) -> None:
+        self.what, self.total, self.unit = what, total, unit
+        self.already = self.done = already
+        self.is_compressed, self.detail = is_compressed, detail
+        self._started = self._last = time.monotonic()
 
-    def is_due(self, seconds: float) -> bool:
-        """Whether this much time has passed since the last call that returned True."""
-        now = time.monotonic()
-        if now - self.last < seconds:
-            return False
-        self.last = now
-        return True
+    def advance(self, done: int) -> None:
+        """Note how much is done."""
+        self.done = done
 
-    def rate(self, done: int) -> float | None:
-        """The amount done per second."""
-        elapsed = time.monotonic() - self.started
-        new = done - self.already
+    def each(self, seconds: float, show: Callable[[], None]) -> Callable[[int], None]:
+        """Return `advance` with a call of `show` at most once in this time."""
+
+        def advance(done: int) -> None:
+            self.done = done
+            if time.monotonic() - self._last >= seconds:
+                self._last = time.monotonic()
+                show()
+
+        return advance
+
+    def _elapsed(self) -> float:
+        return time.monotonic() - self._started
+
+    def _rate(self) -> float | None:
+        elapsed, new = self._elapsed(), self.done - self.already
         return new / elapsed if elapsed > 0 and new > 0 else None
 
-    def rate_words(self, done: int, unit: Unit) -> str:
+    def rate(self) -> str:
         """The rate with its unit; empty if too little is done for it to mean something."""
-        if unit == "bytes":
-            return speed(done - self.already, time.monotonic() - self.started) or ""
-        rate = self.rate(done)
-        return "" if rate is None or rate < 1 else f"{amount(round(rate), unit[:-1])}/s"
+        if self.unit == "bytes":
+            return speed(self.done - self.already, self._elapsed()) or ""
+        rate = self._rate()
+        return "" if rate is None or rate < 1 else f"{self._amount(round(rate))}/s"
 
-    def seconds_left(self, done: int, rate: float | None) -> float | None:
-        """The time left; None if unknown."""
-        if self.total is None or rate is None:
-            return None
-        return max(0, self.total - done) / rate
+    def _seconds_left(self) -> float | None:
+        rate = self._rate()
+        return None if self.total is None or rate is None else max(0, self.total - self.done) / rate
 
+    def _amount(self, count: int) -> str:
+        return size(count) if self.unit == "bytes" else amount(count, self.unit.removesuffix("s"))
 
-def _plain_lines(
-    what: str, unit: Unit, pace: _Pace, is_compressed: bool, detail: Callable[[], str]
-) -> Callable[[int], None]:
-    total = pace.total
+    def line(self) -> str:
+        """The progress in words."""
+        of = "" if self.total is None else f" of {self._amount(self.total)}"
+        compressed = " compressed" if self.is_compressed else ""
+        left = self._seconds_left()
+        about = "" if left is None else f"about {seconds(left)} left"
+        done = f"{self.what}: {self._amount(self.done)}{of}{compressed}"
+        return ", ".join(filter(None, (done, self.rate(), self.detail(), about)))
 
-    def shown(count: int) -> str:
-        return size(count) if unit == "bytes" else amount(count, unit.removesuffix("s"))
-
-    def advance(done: int) -> None:
-        if not pace.is_due(_SECONDS_BETWEEN_LINES):
-            return
-        line = f"{what}: {shown(done)}" + ("" if total is None else f" of {shown(total)}")
-        line += " compressed" if is_compressed else ""
-        left = pace.seconds_left(done, pace.rate(done))
-        if rate := pace.rate_words(done, unit):
-            line += f", {rate}"
-        if more := detail():
-            line += f", {more}"
-        say(line + ("" if left is None else f", about {seconds(left)} left"))
-
-    return advance
-
-
-@contextlib.contextmanager
-def _json_lines(what: str, unit: Unit, pace: _Pace) -> Iterator[Callable[[int], None]]:
-    latest = pace.already
-
-    def line(done: int) -> None:
-        rate = pace.rate(done)
-        left = pace.seconds_left(done, rate)
-        content = {
-            "stage": _STAGES.get(what, what),
-            "unit": unit,
-            "done": done,
-            "total": pace.total,
-            "seconds": round(time.monotonic() - pace.started, 3),
+    def to_dict(self) -> dict[str, Any]:
+        """The progress as JSON."""
+        rate, left = self._rate(), self._seconds_left()
+        return {
+            "stage": _STAGES.get(self.what, self.what),
+            "unit": self.unit,
+            "done": self.done,
+            "total": self.total,
+            "seconds": round(self._elapsed(), 3),
             "per_second": None if rate is None else round(rate, 1),
             "seconds_left": None if left is None else round(left, 1),
         }
-        _say(_json(content))
-
-    def advance(done: int) -> None:
-        nonlocal latest
-        latest = done
-        if pace.is_due(_SECONDS_BETWEEN_JSON):
-            line(done)
-
-    line(latest)
-    yield advance
-    line(latest)
 
 
 @contextlib.contextmanager
-def _bar(
-    what: str, unit: Unit, pace: _Pace, is_compressed: bool, detail: Callable[[], str]
-) -> Iterator[Callable[[int], None]]:
+def _bar(work: _Work) -> Iterator[None]:
     import threading
 
-    latest = pace.already
     is_over = threading.Event()
 
     def draw() -> None:
         if is_over.wait(_SECONDS_BEFORE_BAR):
             return
-        bar = _make_bar(unit, is_compressed)
-        with bar:
-            task = bar.add_task(what, total=pace.total, completed=pace.already, rate="", detail="")
+        with _make_bar(work.unit, work.is_compressed) as bar:
+            task = bar.add_task(
+                work.what, total=work.total, completed=work.already, rate="", detail=""
+            )
             is_last = False
             while not is_last:
                 is_last = is_over.wait(_SECONDS_BETWEEN_FRAMES)
-                rate = pace.rate_words(latest, unit)
-                bar.update(task, completed=latest, rate=rate, detail=detail())
-
-    def advance(done: int) -> None:
-        nonlocal latest
-        latest = done
+                bar.update(task, completed=work.done, rate=work.rate(), detail=work.detail())
 
     thread = threading.Thread(target=draw, daemon=True)
     thread.start()
     try:
-        yield advance
+        yield
     finally:
         is_over.set()
         thread.join()
@@ -422,20 +404,17 @@ def _make_bar(unit: Unit, is_compressed: bool) -> Any:
     from rich import progress as rich_progress
     from rich.console import Console
 
-    amounts: list[rich_progress.ProgressColumn]
+    text = rich_progress.TextColumn
     if unit == "bytes":
-        amounts = [
-            rich_progress.DownloadColumn(),
-            *([rich_progress.TextColumn("compressed")] if is_compressed else []),
-        ]
+        amounts = [rich_progress.DownloadColumn(), *([text("compressed")] if is_compressed else [])]
     else:
-        amounts = [rich_progress.MofNCompleteColumn(), rich_progress.TextColumn(unit)]
+        amounts = [rich_progress.MofNCompleteColumn(), text(unit)]
     return rich_progress.Progress(
-        rich_progress.TextColumn("{task.description:<9}"),
+        text("{task.description:<9}"),
         rich_progress.BarColumn(),
         *amounts,
-        rich_progress.TextColumn("{task.fields[rate]}"),
-        rich_progress.TextColumn("{task.fields[detail]}"),
+        text("{task.fields[rate]}"),
+        text("{task.fields[detail]}"),
         rich_progress.TimeRemainingColumn(),
         console=Console(file=getattr(sys.stderr, "unguarded", sys.stderr)),
         transient=True,

@@ -5,13 +5,12 @@ The script is self-contained: completing a word does not start byteweld.
 
 from __future__ import annotations
 
-import importlib
 import re
 import shlex
 from collections.abc import Callable, Iterator
 from typing import Literal
 
-from byteweld.cli import VERBS, _output
+from byteweld.cli import VERBS, _output, module_of
 from byteweld.cli._command import Command
 
 EXAMPLES = """
@@ -29,12 +28,8 @@ def run(shell: Literal["bash", "zsh", "fish"]) -> None:
     Args:
         shell: The shell: bash, zsh or fish.
     """
-    commands = [Command(name, importlib.import_module(v.module)) for name, v in VERBS.items()]
+    commands = [Command(name, module_of(name)) for name in VERBS]
     _output.lines(_SHELLS[shell](commands))
-
-
-def _names(command: Command) -> str:
-    return " ".join([*(name for option in command.options for name in option.flags), "--help"])
 
 
 def _first_sentence(help: str) -> str:
@@ -52,7 +47,8 @@ def _bash(commands: list[Command]) -> Iterator[str]:
             for name in option.flags if option.choices else ():
                 yield f"        *\\ {command.name}\\ {name}) words='{' '.join(option.choices)}' ;;"
     for command in commands:
-        yield f"        *\\ {command.name}\\ *) [[ $word == -* ]] && words='{_names(command)}' ;;"
+        flags = " ".join([*(flag for option in command.options for flag in option.flags), "--help"])
+        yield f"        *\\ {command.name}\\ *) [[ $word == -* ]] && words='{flags}' ;;"
     yield "    esac"
     yield '    COMPREPLY=($(compgen -W "$words" -- "$word"))'
     yield "}"
@@ -70,8 +66,8 @@ def _zsh(commands: list[Command]) -> Iterator[str]:
     yield "_byteweld() {"
     yield "    if (( CURRENT == 2 )); then"
     yield "        local -a verbs=("
-    for name, verb in VERBS.items():
-        yield f"            '{name}:{quoted(verb.summary)}'"
+    for name, summary in VERBS.items():
+        yield f"            '{name}:{quoted(summary)}'"
     yield "        )"
     yield "        _describe verb verbs"
     yield "        return"
@@ -99,14 +95,13 @@ def _fish(commands: list[Command]) -> Iterator[str]:
     def quoted(text: str) -> str:
         return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
-    for name, verb in VERBS.items():
-        summary = quoted(verb.summary)
+    for name, summary in VERBS.items():
+        summary = quoted(summary)
         yield f"complete -c byteweld -n __fish_use_subcommand -f -a {name} -d {summary}"
     for command in commands:
         for option in command.options:
             names = " ".join(
-                f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}"
-                for name in option.flags
+                re.sub("^--", "-l ", re.sub("^-(?!-)", "-s ", f)) for f in option.flags
             )
             values = f" -x -a {quoted(' '.join(option.choices))}" if option.choices else " -r"
             yield (
