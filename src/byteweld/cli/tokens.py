@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 import byteweld
@@ -41,7 +41,6 @@ git diff | byteweld tokens --tokenizer tokenizer.json -
 # Limits of --show: longer documents are rejected, and a page shows at most this many tokens.
 _MAX_SHOWN_BYTES = 1_000_000
 _MAX_PAGE_TOKENS = 20_000
-_SHOWN_FILES = 20  # on a page; the others are collapsed
 _FEW_BYTES = 1 << 20  # below this, count one by one: importing numpy would take longer
 
 
@@ -55,13 +54,26 @@ class _Row(NamedTuple):
     def bytes_per_token(self) -> float | None:
         return self.bytes / self.tokens if self.tokens else None
 
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "tokens": self.tokens,
+            "bytes": self.bytes,
+            "bytes_per_token": self.bytes_per_token,
+            "skipped_documents": self.skipped,
+        }
 
-class _Shown(NamedTuple):
-    """The tokens of a document."""
+
+class _Document(NamedTuple):
+    """A document whose tokens are shown."""
 
     name: str
     number: int
     text: EncodedText
+
+    @property
+    def title(self) -> str:
+        return f"{self.name}, document {self.number}"
 
 
 def run(
@@ -91,75 +103,72 @@ def run(
     tok = loading.load(tokenizer)
     shown = Shown(html, json=json, force=force)
     keep = None if json else _MAX_PAGE_TOKENS if html is not None else 0
-    work = _Work(tok, threads, options.special_arguments(special_text), show, keep=keep)
+    specials = options.special_arguments(special_text)
+    found = _Tokens(tok, tokenizer, specials, threads, is_shown=show, keep=keep)
     files = Documents(sources, reading, text=text)
     with files.progress("encoding", beside_data=show) as advance:
         for name, documents in files:
-            before = files.skipped
-            tokens, num_bytes = work.file(name, documents, advance)
-            work.rows.append(_Row(name, tokens, num_bytes, files.skipped - before))
-    total = _Row(
-        "total",
-        sum(row.tokens for row in work.rows),
-        sum(row.bytes for row in work.rows),
-        sum(row.skipped for row in work.rows),
-    )
+            found.read(name, documents, files, advance)
     files.say_skipped()
-    if work.special_tokens:
+    if found.special_tokens:
         _output.say(
-            f"{_output.amount(work.special_tokens, 'special token')} in the text, each one id; "
+            f"{_output.amount(found.special_tokens, 'special token')} in the text, each one id; "
             "--special-text text counts them as text"
         )
     of = "the text" if text is not None else sources[0]
-    shown.show(
-        f"Tokens of {of}" + (" and others" if len(sources) > 1 else ""),
-        _Tokens(work, total, tok, tokenizer, show=show),
-    )
+    shown.show(f"Tokens of {of}" + (" and others" if len(sources) > 1 else ""), found)
 
 
-class _Work:
-    """Encodes documents, and collects the counts and tokens to report."""
+class _Tokens(Displayable):
+    """The number of tokens of every file; with --show, the tokens of every document."""
 
     def __init__(
         self,
         tok: byteweld.Tokenizer,
+        path: str,
+        specials: dict[str, Any],
         threads: int | None,
-        specials: Any,
-        show: bool,
         *,
+        is_shown: bool,
         keep: int | None,
     ) -> None:
         self._tok = tok
-        self._threads = threads
+        self._path = path
         self._specials = specials
-        self._show = show
-        self._keep = (
-            keep  # stop keeping documents after this many tokens; None: keep all, 0: keep none
-        )
+        self._threads = threads
+        self._is_shown = is_shown
+        # Keep documents up to this many tokens; None: keep all, 0: print them instead.
+        self._keep = keep
         self._kept = 0
-        self._done = 0  # bytes of the files before this one
-        self.rows: list[_Row] = []
-        self.shown: list[_Shown] = []
-        self.left_out = 0  # documents not in `shown`
+        self._done = 0  # bytes of all files
+        self._rows: list[_Row] = []
+        self._documents: list[_Document] = []
+        self._left_out = 0  # documents that are not kept
         self.special_tokens = 0
 
-    def file(
-        self, name: str, documents: Iterator[bytes], advance: Callable[[int], None]
-    ) -> tuple[int, int]:
-        """Count the tokens and bytes of one file."""
+    def read(
+        self,
+        name: str,
+        documents: Iterable[bytes],
+        files: Documents,
+        advance: Callable[[int], None],
+    ) -> None:
+        """Count the tokens of one of the files."""
         number = tokens = num_bytes = 0
+        skipped = files.skipped
         for batch in batches(documents, _input.BATCH_BYTES):
             try:
                 tokens += self._count(batch)
             except byteweld.SpecialTokenError as error:
                 raise byteweld.SpecialTokenError(f"{name}: {error}") from None
-            num_bytes += sum(map(len, batch))
-            for document in batch if self._show else ():
+            size = sum(map(len, batch))
+            num_bytes += size
+            self._done += size
+            for document in batch if self._is_shown else ():
                 number += 1
                 self._look(name, number, document)
-            advance(self._done + num_bytes)
-        self._done += num_bytes
-        return tokens, num_bytes
+            advance(self._done)
+        self._rows.append(_Row(name, tokens, num_bytes, files.skipped - skipped))
 
     def _count(self, batch: list[bytes]) -> int:
         if sum(map(len, batch)) < _FEW_BYTES:
@@ -180,47 +189,29 @@ class _Work:
                 f"(at most {_MAX_SHOWN_BYTES:,}); use a part of it, or leave --show out"
             )
         if self._keep and self._kept >= self._keep:
-            self.left_out += 1
+            self._left_out += 1
             return
-        found = self._tok.show(document, **self._specials)
-        if self._keep != 0:
-            self._kept += len(found)
-            self.shown.append(_Shown(name, number, found))
-            return
-        _output.lines([_output.styled(_title(name, number), "bold")])
-        _output.lines([*found.lines(color=_output.has_color()), ""])
+        found = _Document(name, number, self._tok.show(document, **self._specials))
+        if self._keep == 0:
+            _output.lines([_output.styled(found.title, "bold")])
+            _output.lines([*found.text.lines(color=_output.has_color()), ""])
+        else:
+            self._kept += len(found.text)
+            self._documents.append(found)
 
-
-def _title(name: str, number: int) -> str:
-    return f"{name}, document {number}"
-
-
-class _Tokens(Displayable):
-    """The tokens of every file, and of every document with --show."""
-
-    def __init__(
-        self, work: _Work, total: _Row, tok: byteweld.Tokenizer, path: str, *, show: bool
-    ) -> None:
-        self._work = work
-        self._total = total
-        self._tok = tok
-        self._path = path
-        self._show = show
+    @property
+    def _total(self) -> _Row:
+        _, *numbers = zip(*self._rows, strict=True) if self._rows else ((), (), (), ())
+        return _Row("total", *map(sum, numbers))
 
     def report(self) -> Report:
         """Return the table of files; on a page, also the tokens."""
-        work, total, tok = self._work, self._total, self._tok
-        *rows, last = (
-            [
-                row.tokens,
-                row.bytes,
-                row.bytes_per_token,
-                Code(row.name),
-            ]
-            for row in (*work.rows, total)
-        )
+        total, tok = self._total, self._tok
+        rows = [[r.tokens, r.bytes, r.bytes_per_token, Code(r.name)] for r in (*self._rows, total)]
         heads = ("tokens", "bytes", "bytes/token", "file")
-        table = Table(heads, rows, "file", charted=[2], total=last if len(rows) > 1 else None)
+        is_one = len(self._rows) < 2
+        last = None if is_one else rows[-1]
+        table = Table(heads, rows[:-1], "file", charted=[2], total=last)
         figures: list[tuple[Words, Words]] = [
             (total.tokens, "token" if total.tokens == 1 else "tokens"),
             (total.bytes, "byte" if total.bytes == 1 else "bytes"),
@@ -233,33 +224,24 @@ class _Tokens(Displayable):
             ("pattern", Code(options.pattern_words(tok.vocab.pattern))),
         ]
         about = OnPage(Figures(figures), Facts(facts))
-        files = table if len(rows) > 1 else InText(table)
-        return Report("", about, files, Custom(self._documents))
+        return Report("", about, InText(table) if is_one else table, Custom(self._page))
 
-    def _documents(self) -> Iterator[Child]:
+    def _page(self) -> Iterator[Child]:
         left = _MAX_PAGE_TOKENS
-        for shown in self._work.shown:
-            yield section(_title(shown.name, shown.number), Tokens(shown.text.spans, left).html())
-            left -= len(shown.text)
-        yield more(self._work.left_out, "document")
+        for document in self._documents:
+            yield section(document.title, Tokens(document.text.spans, left).html())
+            left -= len(document.text)
+        yield more(self._left_out, "document")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as JSON-serializable values; with --show, also the tokens."""
-        rows = [_to_dict(row) for row in self._work.rows]
-        report: dict[str, Any] = {"files": rows, "total": _to_dict(self._total)}
-        if self._show:
+        report: dict[str, Any] = {
+            "files": [row.to_dict() for row in self._rows],
+            "total": self._total.to_dict(),
+        }
+        if self._is_shown:
             report["documents"] = [
                 {"name": shown.name, "document": shown.number, **shown.text.to_dict()}
-                for shown in self._work.shown
+                for shown in self._documents
             ]
         return report
-
-
-def _to_dict(row: _Row) -> dict[str, Any]:
-    return {
-        "name": row.name,
-        "tokens": row.tokens,
-        "bytes": row.bytes,
-        "bytes_per_token": row.bytes_per_token,
-        "skipped_documents": row.skipped,
-    }
