@@ -136,6 +136,12 @@ def say(message: str) -> None:
     _say(_json({"message": message}) if _progress_as_json else message)
 
 
+def say_all(messages: Iterable[str]) -> None:
+    """Write several messages."""
+    for message in messages:
+        say(message)
+
+
 def say_error(message: str) -> None:
     """Write an error message, as a JSON line under --progress json."""
     _say(_json({"error": message}) if _progress_as_json else f"byteweld: {message}")
