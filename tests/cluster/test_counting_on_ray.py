@@ -18,6 +18,7 @@ import pytest
 
 import byteweld
 from byteweld.errors import TaskError
+from tests.helpers.programs import run_byteweld
 from tests.helpers.ray_clusters import (
     FaultyRunner,
     RayCluster,
@@ -64,18 +65,6 @@ def expected(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     return digests(folder)
 
 
-def program(folder: Path, *arguments: str, **environment: str) -> tuple[int, str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "byteweld", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env=os.environ | environment,
-        timeout=90,
-    )
-    return done.returncode, done.stderr
-
-
 def count_args(corpus: Path, out: str, *more: str) -> list[str]:
     return ["count", str(corpus), "--out", out, "--runner", "ray", "--slice", "4kB", *more]
 
@@ -91,26 +80,26 @@ def test_counts_are_those_of_one_process(
     (tmp_path / "work/mine").touch()
     (tmp_path / "corpus").symlink_to(corpus)
     line = count_args(Path("corpus"), "cli", "--address", cluster.address, "--work", "work")
-    code, said = program(tmp_path, *line)
+    code, _, said = run_byteweld(tmp_path, *line)
     assert code == 0, said
     assert digests(tmp_path / "cli") == expected
     assert [path.name for path in (tmp_path / "work").iterdir()] == ["mine"]
-    code, said = program(tmp_path, *line)
+    code, _, said = run_byteweld(tmp_path, *line)
     assert (code, said) == (
         2,
         "byteweld: cli already contains counts; pass --force to replace them\n",
     )
-    code, said = program(tmp_path, *line, "--force")
+    code, _, said = run_byteweld(tmp_path, *line, "--force")
     assert (code, digests(tmp_path / "cli")) == (0, expected), said
     assert not list(tmp_path.glob("*.unfinished"))
 
 
 def test_training_is_that_of_one_process(cluster: RayCluster, corpus: Path, tmp_path: Path) -> None:
     line = ["train", str(corpus), "--vocab-size", "400", "--special", "<|endoftext|>"]
-    code, said = program(tmp_path, *line, "--out", "here.json")
+    code, _, said = run_byteweld(tmp_path, *line, "--out", "here.json")
     assert code == 0, said
     ray = ["--runner", "ray", "--address", cluster.address, "--slice", "4kB"]
-    code, said = program(tmp_path, *line, "--out", "there.json", *ray)
+    code, _, said = run_byteweld(tmp_path, *line, "--out", "there.json", *ray)
     assert code == 0, said
     assert (tmp_path / "here.json").read_bytes() == (tmp_path / "there.json").read_bytes()
     reports = []
@@ -198,13 +187,13 @@ def test_broken_records_name_the_slice_the_file_and_the_line(
     lines[60] = lines[150] = "{broken"
     (tmp_path / "a.jsonl").write_text("\n".join(lines))
     line = count_args(Path("a.jsonl"), "out", "--address", cluster.address)
-    code, said = program(tmp_path, *line, "--max-failures", "5")
+    code, _, said = run_byteweld(tmp_path, *line, "--max-failures", "5")
     assert code == 2
     # A slow run shows its progress first.
     assert said.splitlines()[-1].startswith("byteweld: 2 tasks failed: slice ")
     assert "a.jsonl:61: " in said
     assert "a.jsonl:151: " in said
-    code, said = program(tmp_path, *line)
+    code, _, said = run_byteweld(tmp_path, *line)
     assert code == 2
     assert said.splitlines()[-1].startswith("byteweld: slice ")
     assert "2 tasks" not in said
@@ -301,7 +290,7 @@ def test_ctrl_c_leaves_a_cluster_that_others_use(
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=30)
     assert (process.returncode, said) == (130, "interrupted\n")
-    code, said = program(tmp_path, *line)
+    code, _, said = run_byteweld(tmp_path, *line)
     assert (code, digests(tmp_path / "out")) == (0, expected), said
 
 
@@ -330,7 +319,7 @@ def test_a_cluster_of_its_own_ends_with_the_driver(
         assert_gone(agents, 0, kill=True)
     assert_gone(ours, 20)
     assert len(list((tmp_path / "out.unfinished/slices").glob("*.json"))) >= done
-    code, said = program(tmp_path, *line, **ALONE)
+    code, _, said = run_byteweld(tmp_path, *line, **ALONE)
     assert (code, digests(tmp_path / "out")) == (0, expected), said
     assert not (tmp_path / "out.unfinished").exists()
 
@@ -345,7 +334,7 @@ def test_a_client_without_the_token_is_refused(
     cluster: RayCluster, corpus: Path, tmp_path: Path, token: dict[str, str]
 ) -> None:
     line = count_args(corpus, "out", "--address", cluster.address)
-    code, said = program(tmp_path, *line, **token)
+    code, _, said = run_byteweld(tmp_path, *line, **token)
     assert code == 2
     last = said.splitlines()[-1]
     assert last.startswith(f"byteweld: no connection to Ray at '{cluster.address}': ")
@@ -355,7 +344,7 @@ def test_a_client_without_the_token_is_refused(
 
 def test_an_address_where_nothing_listens_fails_at_once(tmp_path: Path, corpus: Path) -> None:
     started = time.monotonic()
-    code, said = program(tmp_path, *count_args(corpus, "out", "--address", "127.0.0.1:9"))
+    code, _, said = run_byteweld(tmp_path, *count_args(corpus, "out", "--address", "127.0.0.1:9"))
     assert code == 2
     assert "no connection to Ray at '127.0.0.1:9': nothing listens there" in said
     assert time.monotonic() - started < 20

@@ -16,6 +16,7 @@ import pytest
 
 import byteweld
 from byteweld.errors import TaskError
+from tests.helpers.programs import run_byteweld
 from tests.helpers.ray_clusters import FaultyRunner, RayCluster, ray_cluster
 from tests.helpers.tokenized import EOT, digests, make_documents, make_tokenizer, write_jsonl
 
@@ -98,17 +99,6 @@ def download(name: str, to: Path) -> dict[str, str]:
     return digests(to)
 
 
-def program(folder: Path, *arguments: str) -> tuple[int, str, str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "byteweld", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=90,
-    )
-    return done.returncode, done.stdout, done.stderr
-
-
 OPTIONS: list[dict[str, Any]] = [
     {"shard_tokens": 2000},
     {"validation": 0.2, "shuffle": True, "seed": 3},
@@ -136,15 +126,15 @@ def test_the_command_makes_the_same_files(
     tok.save(tmp_path / "tokenizer.json")
     shutil.copytree(corpus, tmp_path / "corpus")
     line = ["tokenize", "corpus", "--on-error", "skip", "--shard-tokens", "3000", "--out"]
-    code, said, _ = program(tmp_path, *line, "here")
+    code, said, _ = run_byteweld(tmp_path, *line, "here")
     assert code == 0
     ray = ["--runner", "ray", "--address", cluster.address, "--slice", "4kB"]
-    code, there, err = program(tmp_path, *line, "there", *ray)
+    code, there, err = run_byteweld(tmp_path, *line, "there", *ray)
     assert (code, there.splitlines()[0]) == (0, said.splitlines()[0]), err
     assert digests(tmp_path / "there") == digests(tmp_path / "here")
-    code, _, err = program(tmp_path, *line, "there", *ray)
+    code, _, err = run_byteweld(tmp_path, *line, "there", *ray)
     assert (code, "there is complete already" in err) == (0, True), err
-    assert program(tmp_path, "verify", "there")[0] == 0
+    assert run_byteweld(tmp_path, "verify", "there")[0] == 0
 
 
 @pytest.mark.parametrize("fault", ["before", "after", "twice", "node"])
@@ -168,7 +158,7 @@ def test_a_driver_is_killed_again_and_again(
 ) -> None:
     tok.save(tmp_path / "tokenizer.json")
     line = ["tokenize", str(corpus), "--on-error", "skip", "--shard-tokens", "900", "--shuffle"]
-    assert program(tmp_path, *line, "--out", "here")[0] == 0
+    assert run_byteweld(tmp_path, *line, "--out", "here")[0] == 0
     line += ["--out", "there", "--runner", "ray", "--address", cluster.address, "--slice", "2kB"]
     work = tmp_path / "there/.unfinished"
     for number, stage in enumerate(("slices", "slices", "groups", "shards")):
@@ -182,7 +172,7 @@ def test_a_driver_is_killed_again_and_again(
             time.sleep(0.003)
         process.kill()
         assert process.wait() == -9
-    code, _, said = program(tmp_path, *line)
+    code, _, said = run_byteweld(tmp_path, *line)
     assert (code, "resuming after" in said) == (0, True), said
     assert digests(tmp_path / "there") == digests(tmp_path / "here")
 
@@ -247,7 +237,7 @@ def test_work_in_an_object_store_goes_on(
 ) -> None:
     tok.save(tmp_path / "tokenizer.json")
     line = ["tokenize", remote, "--on-error", "skip", "--shuffle"]
-    assert program(tmp_path, *line, "--out", "here")[0] == 0
+    assert run_byteweld(tmp_path, *line, "--out", "here")[0] == 0
     line += ["--out", f"{BUCKET}/killed", "--runner", "ray", "--address", cluster.address]
     line += ["--slice", "4kB"]
     process = subprocess.Popen(
@@ -262,7 +252,7 @@ def test_work_in_an_object_store_goes_on(
         time.sleep(0.02)
     process.kill()
     assert process.wait() == -9
-    code, _, said = program(tmp_path, *line)
+    code, _, said = run_byteweld(tmp_path, *line)
     assert (code, "resuming after" in said) == (0, True), said
     assert download("killed", tmp_path / "there") == digests(tmp_path / "here")
 
@@ -272,13 +262,13 @@ def test_ranks_meet_in_an_object_store(
 ) -> None:
     tok.save(tmp_path / "tokenizer.json")
     line = ["tokenize", remote, "--on-error", "skip", "--shard-tokens", "3000"]
-    assert program(tmp_path, *line, "--out", "here")[0] == 0
+    assert run_byteweld(tmp_path, *line, "--out", "here")[0] == 0
     line += ["--out", f"{BUCKET}/ranks", "--world-size", "2", "--slice", "8kB", "--rank"]
-    assert program(tmp_path, *line, "1")[0] == 0
-    code, _, said = program(tmp_path, "merge", f"{BUCKET}/ranks")
+    assert run_byteweld(tmp_path, *line, "1")[0] == 0
+    code, _, said = run_byteweld(tmp_path, "merge", f"{BUCKET}/ranks")
     assert (code, "slices are not encoded yet" in said) == (2, True), said
-    assert program(tmp_path, *line, "0")[0] == 0
-    code, _, said = program(tmp_path, "merge", f"{BUCKET}/ranks")
+    assert run_byteweld(tmp_path, *line, "0")[0] == 0
+    code, _, said = run_byteweld(tmp_path, "merge", f"{BUCKET}/ranks")
     assert code == 0, said
     assert download("ranks", tmp_path / "there") == digests(tmp_path / "here")
 
@@ -289,7 +279,7 @@ def test_counts_with_work_in_an_object_store(
     byteweld.count(remote, on_error="skip").save(tmp_path / "here")
     line = ["count", remote, "--on-error", "skip", "--out", "there", "--runner", "ray"]
     line += ["--address", cluster.address, "--slice", "8kB", "--work", f"{BUCKET}/work"]
-    code, _, said = program(tmp_path, *line)
+    code, _, said = run_byteweld(tmp_path, *line)
     assert code == 0, said
     assert digests(tmp_path / "there") == digests(tmp_path / "here")
     assert s3().find("bucket/work") == []

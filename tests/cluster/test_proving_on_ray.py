@@ -7,7 +7,6 @@ import functools
 import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from byteweld.corpus import Corpus, open_corpus
 from byteweld.errors import CorpusError, TaskError
 from byteweld.jobs import LocalRunner, open_runner
 from byteweld.jobs.proving import WorkerPeer, prove_corpus
+from tests.helpers.programs import run_byteweld
 from tests.helpers.sliced import Encoder
 
 BYTES = {b: bytes([b]) for b in range(256)}
@@ -135,16 +135,9 @@ def test_a_peer_is_opened_in_the_workers(ray_cluster: Any, tmp_path: Path) -> No
 RATES = re.compile(r" +\d+(?:\.\d)? m?s(?: +\d+\.\d MB/s(?: per thread)?)?$", re.MULTILINE)
 
 
-def program(folder: Path, *arguments: str, **environment: str) -> tuple[int, list[str], str]:
-    done = subprocess.run(
-        [sys.executable, "-m", "byteweld", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        env=os.environ | environment,
-        timeout=120,
-    )
-    return done.returncode, RATES.sub("", done.stdout).splitlines(), done.stderr
+def timeless_run(folder: Path, *arguments: str, **environment: str) -> tuple[int, list[str], str]:
+    code, out, said = run_byteweld(folder, *arguments, **environment)
+    return code, RATES.sub("", out).splitlines(), said
 
 
 @pytest.mark.parametrize("where", ["its own cluster", "a cluster that is there"])
@@ -162,14 +155,14 @@ def test_the_command_prints_the_same(
         ray += ["--address", ray_cluster.get_runtime_context().gcs_address]
     reading = ["--lines", "--on-error", "skip"]
     for line in (["prove", "a.tiktoken"], ["compare", "a.tiktoken", "b.tiktoken"]):
-        here = program(tmp_path, *line, "texts", *reading)
-        there = program(tmp_path, *line, "texts", *reading, *ray, **environment)
+        here = timeless_run(tmp_path, *line, "texts", *reading)
+        there = timeless_run(tmp_path, *line, "texts", *reading, *ray, **environment)
         assert there == here
         assert here[2] == "skipped 5 documents\n"
         assert here[0] == (0 if line[0] == "prove" else 1)
     report = tmp_path / "proof.json"
     options = [*ray, "--out", report.name, "--work", "kept"]
-    code, _, said = program(
+    code, _, said = run_byteweld(
         tmp_path, "prove", "a.tiktoken", "texts", *reading, *options, **environment
     )
     assert (code, said.startswith("skipped 5 documents\nwrote proof.json: ")) == (0, True), said

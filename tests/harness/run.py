@@ -8,6 +8,7 @@ import random
 import select
 import signal
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -27,7 +28,9 @@ def parser(name: str, description: str | None, *, seconds: float = 60.0) -> argp
 def in_child(work: Callable[[], object], seconds: float | None = None) -> tuple[int | None, str]:
     """Run in a forked process; return its signal or exit code (None if it hangs), what it said."""
     out, into = os.pipe()
-    child = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+        child = os.fork()
     if child == 0:
         code = 1
         try:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
-import signal
 import threading
-import time
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,6 +12,7 @@ import pytest
 
 import byteweld
 from byteweld import errors
+from tests.harness import run
 from tests.helpers.programs import run_python
 from tests.helpers.strategies import ENDOFTEXT, NASTY
 
@@ -45,24 +43,7 @@ def test_a_long_text_has_the_same_ids_on_many_threads_wherever_its_pieces_end():
 
 def in_child(work):
     """Run `work` in a fork; return whether it succeeded within 30 seconds."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads is the point
-        child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            code = 0 if work() else 1
-        finally:
-            os._exit(code)
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            return status == 0
-        time.sleep(0.02)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return False
+    return run.in_child(work, 30) == (0, "True")
 
 
 # ---------------------------------------------------------------------- threads

@@ -10,7 +10,7 @@ import random
 import re
 import struct
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -35,6 +35,7 @@ from tests.helpers.c_reader import (
     compiler,
 )
 from tests.helpers.sections import LOOSE, REFUSED, section, signed
+from tests.helpers.vocabularies import with_traits
 
 CC = compiler("CC", "cc", "gcc", "clang")
 CXX = compiler("CXX", "c++", "g++", "clang++")
@@ -82,14 +83,9 @@ def reader(programs: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) 
 # ---------------------------------------------------------------------- vocabularies
 
 
-def with_pattern(vocab: Vocabulary, pattern: str | None) -> Vocabulary:
-    traits = vocab.traits() | {"pattern": pattern}
-    return Vocabulary(vocab.tokens, vocab.merge_ids, **traits)
-
-
 def named_section(vocab: Vocabulary, name: bytes) -> bytes:
     """Return a section of version 2 with the name of a pattern that the engine may not know."""
-    plain = bpe1.to_bytes(with_pattern(vocab, None), version=2)
+    plain = bpe1.to_bytes(with_traits(vocab, pattern=None), version=2)
     return signed(plain[:36] + struct.pack("<I", len(name)) + plain[40:72] + name + plain[72:-4])
 
 
@@ -127,7 +123,7 @@ def split_and_encode(tok: Tokenizer, text: bytes) -> list[int]:
 
 
 def without_pattern(tok: Tokenizer) -> Tokenizer:
-    return Tokenizer(with_pattern(tok.vocab, None))
+    return Tokenizer(with_traits(tok.vocab, pattern=None))
 
 
 # ---------------------------------------------------------------------- compiling
@@ -230,71 +226,60 @@ def test_the_real_runtime_gives_the_same_ids(reader: Reader, shared: Path, mode:
         assert reader.decode(row["ids"]) == text
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_random_texts_have_the_ids_of_the_engine(reader: Reader, version: bpe1.Version) -> None:
+def _exported(reader: Reader, tok: Tokenizer, folder: Path) -> Loaded:
+    tok.save(folder / "ck", format="ck", overwrite=True)
+    return reader.load_export(folder / "ck")
+
+
+def _with_runtimes_pattern(reader: Reader, tok: Tokenizer, folder: Path) -> Loaded:
+    return reader.load_section(named_section(tok.vocab, b"ck-runtime"))
+
+
+Open = Callable[[Reader, Tokenizer, Path], Loaded]
+# The recipe, how it is opened, the pattern of the reader, and what gives the same ids.
+SAME_IDS: dict[str, tuple[str, Open, str, Callable[[Tokenizer, bytes], list[int]]]] = {
+    **{
+        f"version {version}": (
+            "bpe1",
+            lambda reader, tok, _, v=version: reader.load_section(
+                bpe1.to_bytes(tok.vocab, version=v)
+            ),
+            *("NO_PATTERN", lambda tok, text: tok.encode_ordinary(text)),
+        )
+        for version in (1, 2)
+    },
+    "the runtime's pattern": (
+        *("ck", _exported, "CK_RUNTIME"),
+        lambda tok, text: split_and_encode(without_pattern(tok), text),
+    ),
+    "a section with it": ("bpe1", _with_runtimes_pattern, "CK_RUNTIME", split_and_encode),
+    "the engine's form of it": (
+        *("bpe1", _with_runtimes_pattern, "CK_RUNTIME"),
+        lambda tok, text: Tokenizer(with_traits(tok.vocab, pattern="ck-runtime")).encode_ordinary(
+            text
+        ),
+    ),
+    "ascii mode": (
+        *("ck-ascii", _exported, "NO_PATTERN", lambda tok, text: tok.encode_ordinary(text)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SAME_IDS)
+def test_random_texts_have_the_same_ids(reader: Reader, tmp_path: Path, name: str) -> None:
+    recipe, load, pattern, encode = SAME_IDS[name]
     for seed in range(15):
-        tok = trained("bpe1", seed)
-        loaded = reader.load_section(bpe1.to_bytes(tok.vocab, version=version))
-        assert (loaded.is_ok, loaded.vocab_size) == (True, len(tok.vocab))
-        rng = random.Random(seed + 100 * version)
-        for _ in range(150):
-            text = random_text(rng)
-            ids = reader.encode(text)
-            assert ids == tok.encode_ordinary(text)
-            assert reader.decode(ids) == text
-
-
-def test_random_texts_have_the_ids_of_the_runtimes_pattern(reader: Reader, tmp_path: Path) -> None:
-    for seed in range(25):
-        tok = trained("ck", seed)
-        tok.save(tmp_path / f"{seed}", format="ck")
-        assert reader.load_export(tmp_path / f"{seed}").pattern == "CK_RUNTIME"
-        plain = without_pattern(tok)
-        rng = random.Random(seed)
-        for _ in range(150):
-            text = random_text(rng)
-            ids = reader.encode(text)
-            assert ids == split_and_encode(plain, text)
-            assert reader.decode(ids) == text
-
-
-def test_a_section_may_have_the_pattern_of_the_runtime(reader: Reader) -> None:
-    for seed in range(10):
-        tok = trained("bpe1", seed)
-        loaded = reader.load_section(named_section(tok.vocab, b"ck-runtime"))
-        assert (loaded.is_ok, loaded.pattern) == (True, "CK_RUNTIME")
-        rng = random.Random(seed)
+        tok = trained(recipe, seed)
+        loaded = load(reader, tok, tmp_path)
+        assert (loaded.is_ok, loaded.pattern, loaded.vocab_size) == (True, pattern, len(tok.vocab))
+        assert recipe != "ck-ascii" or loaded.roles["unk"] == 0
+        rng = random.Random(f"{name} {seed}")
         for _ in range(100):
             text = random_text(rng)
-            assert reader.encode(text) == split_and_encode(tok, text)
-
-
-def test_random_texts_in_ascii_mode_have_the_ids_of_the_engine(
-    reader: Reader, tmp_path: Path
-) -> None:
-    for seed in range(15):
-        tok = trained("ck-ascii", seed)
-        tok.save(tmp_path / f"{seed}", format="ck")
-        loaded = reader.load_export(tmp_path / f"{seed}")
-        assert (loaded.is_ok, loaded.roles["unk"]) == (True, 0)
-        rng = random.Random(seed)
-        for _ in range(150):
-            text = random_text(rng)
             ids = reader.encode(text)
-            assert ids == tok.encode_ordinary(text)
+            assert ids == encode(tok, text)
             assert reader.decode(ids) == tok.decode_bytes(ids)
-
-
-def test_the_engine_splits_as_this_reader_does(reader: Reader, tmp_path: Path) -> None:
-    for seed in range(10):
-        plain = trained("bpe1", seed)
-        tok = Tokenizer(with_pattern(plain.vocab, "ck-runtime"))
-        tok.save(tmp_path / f"{seed}.bpe1")
-        assert reader.load_section((tmp_path / f"{seed}.bpe1").read_bytes()).pattern == "CK_RUNTIME"
-        rng = random.Random(seed)
-        for _ in range(100):
-            text = random_text(rng)
-            assert reader.encode(text) == tok.encode_ordinary(text)
+            assert recipe == "ck-ascii" or reader.decode(ids) == text
 
 
 def test_reserved_special_tokens_and_gpt2s_letters_are_read(reader: Reader, tmp_path: Path) -> None:
