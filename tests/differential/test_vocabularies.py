@@ -6,24 +6,19 @@ The answers are frozen; they come from the real tiktoken, tokenizers and mistral
 from __future__ import annotations
 
 import gzip
-import json
 
 import pytest
 
 import byteweld
 from byteweld import UnsupportedError, formats
+from tests.helpers.vocabularies import GOLDEN_FILES, golden, snippets
 
 RANKS = [
     *("r50k_base", "p50k_base", "p50k_edit", "cl100k_base", "o200k_base", "o200k_harmony"),
     *("llama3", "llama4", "qwen", "qwen3_6", "kimi_k2", "whisper_multilingual"),
 ]
 TEKKEN = ["tekken_240718", "tekken_240911"]
-FILES = [
-    *("gpt2", "gpt2_legacy", "text_davinci002", "gpt4", "gpt4o", "llama3_2", "mistral_nemo"),
-    *("qwen2_5", "qwen3", "deepseek_v3", "command_r_plus", "claude", "gpt_neox", "modernbert"),
-    *("starcoder", "falcon", "deepseek_coder", "v_prefix_space", "v_no_regex", "v_added_flags"),
-    *("v_codegen", "v_split_behaviors"),
-]
+FILES = [*GOLDEN_FILES, "v_split_behaviors"]
 REJECTED = {"clip_base": "end_of_word_suffix '</w>': a byte is a different token at the end"}
 PAIR = ["gpt2_encoder.json", "gpt2_vocab.bpe"]
 
@@ -40,17 +35,13 @@ def params(names):
 
 
 @pytest.fixture(scope="module")
-def snippets(shared):
-    lines = (shared / "golden" / "snippets.jsonl").read_text("utf-8").split("\n")
-    return {s["id"]: s["text"] for s in map(json.loads, filter(None, lines))}
+def texts(shared):
+    return snippets(shared)
 
 
-def answers(shared, name, snippets):
-    """Yield each snippet with its frozen answer."""
-    lines = gzip.decompress((shared / "golden" / f"{name}.jsonl.gz").read_bytes()).split(b"\n")
-    found = [a for a in map(json.loads, filter(None, lines)) if "_meta" not in a]
-    assert len(found) == len(snippets) == 312
-    return [(snippets[answer["id"]], answer) for answer in found]
+def answers(shared, name, texts):
+    """Each snippet with its frozen answer."""
+    return [(texts[key], answer) for key, answer in golden(shared, name).items()]
 
 
 def test_the_lists_above_are_the_whole_index(entries):
@@ -63,13 +54,13 @@ def test_the_lists_above_are_the_whole_index(entries):
 
 
 @pytest.mark.parametrize("name", RANKS)
-def test_rank_files_have_tiktokens_ids(name, load, entries, shared, snippets):
+def test_rank_files_have_tiktokens_ids(name, load, entries, shared, texts):
     entry = entries["tiktoken", name]
     tok = load("tiktoken", name)
     assert tok.n_vocab == entry["n_vocab"]
     assert tok.vocab.special_tokens == entry["special_tokens"]
     assert len(list(tok.vocab.ordinary())) == entry["n_ranks"]
-    for text, answer in answers(shared, name, snippets):
+    for text, answer in answers(shared, name, texts):
         ids = answer["ids"]
         assert tok.encode_ordinary(text) == ids, answer["id"]
         assert tok.encode_ordinary(text.encode()) == ids, answer["id"]
@@ -80,7 +71,7 @@ def test_rank_files_have_tiktokens_ids(name, load, entries, shared, snippets):
 
 
 @pytest.mark.parametrize("name", TEKKEN)
-def test_tekken_files_have_mistral_commons_ids(name, load, shared, snippets):
+def test_tekken_files_have_mistral_commons_ids(name, load, shared, texts):
     tok = load("tekken", name)
     assert tok.n_vocab == 131_072
     assert tok.vocab.roles == {"bos": 1, "eos": 2, "pad": 11, "unk": 0}
@@ -88,13 +79,13 @@ def test_tekken_files_have_mistral_commons_ids(name, load, shared, snippets):
     assert tok.vocab.special_tokens["<SPECIAL_20>"] == 20
     assert tok.vocab.special_tokens["<SPECIAL_999>"] == 999
     assert tok.vocab.tokens[1000] == b"\0"
-    for text, answer in answers(shared, name, snippets):
+    for text, answer in answers(shared, name, texts):
         assert tok.encode_ordinary(text) == answer["ids"], answer["id"]
         assert tok.decode(answer["ids"]) == text, answer["id"]
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_hugging_face_files_have_its_ids(name, load, entries, shared, snippets):
+def test_hugging_face_files_have_its_ids(name, load, entries, shared, texts):
     entry = entries["hf", name]
     tok = load("hf", name)
     vocab = tok.vocab
@@ -104,7 +95,7 @@ def test_hugging_face_files_have_its_ids(name, load, entries, shared, snippets):
     assert tuple(map(list, vocab.template)) == around
     missing = [byte for byte in range(256) if bytes([byte]) not in vocab.ids]
     assert missing == entry["missing_bytes"]
-    for text, answer in answers(shared, f"hf_{name}", snippets):
+    for text, answer in answers(shared, f"hf_{name}", texts):
         ids = answer["ids"]
         assert tok.encode(text, allowed_special="all") == ids, answer["id"]
         plain = answer.get("ids_plain", ids)
@@ -113,12 +104,12 @@ def test_hugging_face_files_have_its_ids(name, load, entries, shared, snippets):
             assert tok.decode(ids) == answer.get("decoded", text), answer["id"]
 
 
-def test_the_two_files_of_openai_are_gpt2(shared, entries, snippets, tmp_path):
+def test_the_two_files_of_openai_are_gpt2(shared, entries, texts, tmp_path):
     for name in PAIR:
         packed = (shared / "vocabs" / entries["raw", name]["file"]).read_bytes()
         (tmp_path / name.removeprefix("gpt2_")).write_bytes(gzip.decompress(packed))
     tok = byteweld.load(tmp_path, pattern="gpt2", special_tokens={"<|endoftext|>": 50256})
-    for text, answer in answers(shared, "r50k_base", snippets):
+    for text, answer in answers(shared, "r50k_base", texts):
         assert tok.encode_ordinary(text) == answer["ids"], answer["id"]
 
 
@@ -153,18 +144,18 @@ def test_tekken_files_are_written_and_read_again(name, load, tmp_path):
 
 @pytest.mark.parametrize("name", params(FILES))
 def test_hugging_face_files_are_written_with_the_same_ids_in_the_real_library(
-    name, load, shared, snippets, tmp_path
+    name, load, shared, texts, tmp_path
 ):
     tokenizers = pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
     vocab = load("hf", name).vocab
     round_trip(vocab, tmp_path / "again", "huggingface")
     real = tokenizers.Tokenizer.from_file(str(tmp_path / "again"))
-    for text, answer in answers(shared, f"hf_{name}", snippets):
+    for text, answer in answers(shared, f"hf_{name}", texts):
         assert real.encode(text, add_special_tokens=False).ids == answer["ids"], answer["id"]
     for text in ("", "hello world"):
         ids = real.encode(text, add_special_tokens=False).ids
         assert real.encode(text).ids == [*vocab.template[0], *ids, *vocab.template[1]]
     real.encode_special_tokens = True
-    for text, answer in answers(shared, f"hf_{name}", snippets):
+    for text, answer in answers(shared, f"hf_{name}", texts):
         plain = answer.get("ids_plain", answer["ids"])
         assert real.encode(text, add_special_tokens=False).ids == plain, answer["id"]

@@ -167,3 +167,39 @@ def unpack(shared: Path, entry: dict[str, Any], folder: Path) -> Path:
     file = folder / Path(entry["file"]).name.removesuffix(".gz")
     file.write_bytes(gzip.decompress((shared / "vocabs" / entry["file"]).read_bytes()))
     return file
+
+
+def snippets(shared: Path) -> dict[str, str]:
+    """The texts of the frozen answers, by name."""
+    lines = (shared / "golden" / "snippets.jsonl").read_text("utf-8").split("\n")
+    return {snippet["id"]: snippet["text"] for snippet in map(json.loads, filter(None, lines))}
+
+
+def golden(shared: Path, name: str) -> dict[str, dict[str, Any]]:
+    """The frozen answers to all snippets for a vocabulary."""
+    lines = gzip.decompress((shared / "golden" / f"{name}.jsonl.gz").read_bytes()).split(b"\n")
+    found = [answer for answer in map(json.loads, filter(None, lines)) if "_meta" not in answer]
+    assert len(found) == 312
+    return {answer["id"]: answer for answer in found}
+
+
+# tokenizer.json files that have answers.
+GOLDEN_FILES = [
+    *("gpt2", "gpt2_legacy", "text_davinci002", "gpt4", "gpt4o", "llama3_2", "mistral_nemo"),
+    *("qwen2_5", "qwen3", "deepseek_v3", "command_r_plus", "claude", "gpt_neox", "modernbert"),
+    *("starcoder", "falcon", "deepseek_coder", "v_prefix_space", "v_no_regex", "v_added_flags"),
+    *("v_codegen",),
+]
+
+
+def expanded(vocab: Vocabulary, ids: Iterable[int], largest: int) -> list[int]:
+    """Replace ids above the largest by the parts of their merges, again and again."""
+    parts = {new: (left, right) for left, right, new in vocab.merge_ids}
+    waiting, found = list(ids)[::-1], []
+    while waiting:
+        token_id = waiting.pop()
+        if token_id > largest:
+            waiting += reversed(parts[token_id])
+        else:
+            found.append(token_id)
+    return found

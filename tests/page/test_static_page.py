@@ -34,7 +34,7 @@ from tests.helpers.browser import (
     expect,
     type_long,
 )
-from tests.helpers.vocabularies import BYTES
+from tests.helpers.vocabularies import BYTES, GOLDEN_FILES, golden, snippets
 
 pytestmark = pytest.mark.browser
 
@@ -44,12 +44,6 @@ HARD = f"{HOSTILE} {SPECIAL} naïve 小船 🙂 ' 's 'LL 1234567 \r\n\t  \u00a0\
 # Rank files that are recognized; with a sidecar; tokenizer.json files.
 KNOWN = ["r50k_base", "p50k_base", "cl100k_base", "o200k_base", "llama3", "qwen", "qwen3_6"]
 WITH_SIDECAR = ["p50k_edit", "o200k_harmony", "llama4", "kimi_k2"]
-FILES = [
-    *("gpt2", "gpt2_legacy", "text_davinci002", "gpt4", "gpt4o", "llama3_2", "mistral_nemo"),
-    *("qwen2_5", "qwen3", "deepseek_v3", "command_r_plus", "claude", "gpt_neox", "modernbert"),
-    *("starcoder", "falcon", "deepseek_coder", "v_prefix_space", "v_no_regex", "v_added_flags"),
-    *("v_codegen",),
-]
 REFUSED = {
     "hf/clip_base.tokenizer.json.gz": "end_of_word_suffix",
     "hf/v_split_behaviors.tokenizer.json.gz": "which this page does not know",
@@ -101,16 +95,8 @@ def encode_all(page: Any, texts: list[str], *, special: bool) -> list[list[int]]
 
 
 @pytest.fixture(scope="module")
-def snippets(shared):
-    lines = (shared / "golden" / "snippets.jsonl").read_text("utf-8").split("\n")
-    return {s["id"]: s["text"] for s in map(json.loads, filter(None, lines))}
-
-
-def golden(shared: Path, name: str) -> dict[str, Any]:
-    lines = gzip.decompress((shared / "golden" / f"{name}.jsonl.gz").read_bytes()).split(b"\n")
-    found = [answer for answer in map(json.loads, filter(None, lines)) if "_meta" not in answer]
-    assert len(found) == 312
-    return {answer["id"]: answer for answer in found}
+def texts(shared):
+    return snippets(shared)
 
 
 def unpacked(shared: Path, name: str, folder: Path) -> Path:
@@ -119,26 +105,26 @@ def unpacked(shared: Path, name: str, folder: Path) -> Path:
     return path
 
 
-def check_golden(page: Any, snippets: dict[str, str], answers: dict[str, Any], kind: str) -> None:
+def check_golden(page: Any, texts: dict[str, str], answers: dict[str, Any], kind: str) -> None:
     # tiktoken's `ids` are without special tokens, Hugging Face's with them.
     plain, special = ("ids", "ids_special") if kind == "tiktoken" else ("ids_plain", "ids")
     for key, is_special in ((plain, False), (special, True)):
-        found = encode_all(page, list(snippets.values()), special=is_special)
-        expected = [answers[name].get(key, answers[name]["ids"]) for name in snippets]
-        wrong = [n for n, a, b in zip(snippets, found, expected, strict=True) if a != b]
+        found = encode_all(page, list(texts.values()), special=is_special)
+        expected = [answers[name].get(key, answers[name]["ids"]) for name in texts]
+        wrong = [n for n, a, b in zip(texts, found, expected, strict=True) if a != b]
         assert wrong == []
 
 
 @pytest.mark.parametrize("name", KNOWN)
-def test_known_rank_files_give_the_golden_ids(open_page, shared, snippets, name: str):
+def test_known_rank_files_give_the_golden_ids(open_page, shared, texts, name: str):
     page = open_page()
     opened(page, shared / "vocabs" / "tiktoken" / f"{name}.tiktoken.gz")
-    check_golden(page, snippets, golden(shared, name), "tiktoken")
+    check_golden(page, texts, golden(shared, name), "tiktoken")
 
 
 @pytest.mark.parametrize("name", WITH_SIDECAR)
 def test_rank_files_with_a_sidecar_give_the_golden_ids(
-    open_page, shared, snippets, name: str, tmp_path: Path
+    open_page, shared, texts, name: str, tmp_path: Path
 ):
     index = json.loads((shared / "vocabs" / "index.json").read_bytes())
     [entry] = [e for e in index["vocabs"] if (e["kind"], e["name"]) == ("tiktoken", name)]
@@ -147,14 +133,14 @@ def test_rank_files_with_a_sidecar_give_the_golden_ids(
     formats.save(vocab, tmp_path / "saved.tiktoken")
     page = open_page()
     opened(page, tmp_path / "saved.tiktoken", tmp_path / "saved.tiktoken.byteweld.json")
-    check_golden(page, snippets, golden(shared, name), "tiktoken")
+    check_golden(page, texts, golden(shared, name), "tiktoken")
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_tokenizer_json_files_give_the_golden_ids(open_page, shared, snippets, name: str):
+@pytest.mark.parametrize("name", GOLDEN_FILES)
+def test_tokenizer_json_files_give_the_golden_ids(open_page, shared, texts, name: str):
     page = open_page()
     opened(page, shared / "vocabs" / "hf" / f"{name}.tokenizer.json.gz")
-    check_golden(page, snippets, golden(shared, f"hf_{name}"), "hf")
+    check_golden(page, texts, golden(shared, f"hf_{name}"), "hf")
 
 
 @pytest.mark.parametrize("name", REFUSED)

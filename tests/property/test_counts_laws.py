@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import byteweld
 from byteweld import PATTERNS, RECIPES, Counts
-from tests.helpers.strategies import any_texts, as_bytes, corpora, examples, recipes
+from tests.helpers.strategies import as_bytes, corpora, examples, recipes
 
 tables = st.dictionaries(st.binary(min_size=1, max_size=4), st.integers(0, 2**40), max_size=8)
 
@@ -145,10 +145,3 @@ def test_a_large_file_counts_the_same_on_any_number_of_threads(name, tmp_path, d
     assert expected.total_bytes == len(text.encode())
     for threads in (1, 2, 7):
         assert byteweld.count(file, recipe=name, num_threads=threads) == expected
-
-
-@examples(40)
-@given(st.lists(any_texts, max_size=5), st.sampled_from(["gpt2", "cl100k", None]))
-def test_counted_bytes_are_the_bytes_of_the_documents(documents, pattern):
-    counts = byteweld.count(iter(documents), recipe="modern", pattern=pattern)
-    assert counts.total_bytes == sum(len(as_bytes(document)) for document in documents)

@@ -15,7 +15,6 @@ import byteweld
 from byteweld import PATTERNS, RECIPES, Tokenizer, Vocabulary, reference
 from byteweld._text import utf8
 from tests.helpers.strategies import (
-    BROKEN,
     CUSTOM_PATTERNS,
     ENDOFTEXT,
     NASTY,
@@ -161,12 +160,6 @@ def test_merges_recovered_from_ranks_change_no_id(ranks, strings):
     for text in strings:
         assert tok.encode(text) == reference.encode(by_rank, text)
         assert tok.encode(text) == reference.encode(tok.vocab, text)
-
-
-@examples(100)
-@given(vocabularies, st.lists(st.sampled_from([*BROKEN, b"a", b"b", b" "]), max_size=40))
-def test_bytes_that_are_not_utf8_encode_as_the_reference_does(vocab, pieces):
-    check_encoding(vocab, b"".join(pieces))
 
 
 @examples(60)

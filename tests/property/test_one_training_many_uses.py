@@ -18,6 +18,7 @@ import byteweld
 from byteweld import RECIPES, Counts, UnsupportedError
 from byteweld.reference.train import count_pairs, merge, pick
 from tests.helpers.strategies import as_bytes, corpora, examples, recipes, texts
+from tests.helpers.vocabularies import expanded
 
 MORE = 25  # merges
 
@@ -220,14 +221,7 @@ def learn_on(start, counts, size):
 def test_an_extended_tokenizer_encodes_by_the_old_merges_first(old, new, text):
     start = byteweld.train(iter(old), vocab_size=290, min_frequency=1, special_tokens=["<s>"])
     longer = byteweld.train(iter(new), vocab_size=330, start=start)
-    parts = {new: (left, right) for left, right, new in longer.vocab.merge_ids}
-    pending, found = list(reversed(longer.encode_ordinary(text))), []
-    while pending:
-        token_id = pending.pop()
-        if token_id > max(start.vocab.tokens):
-            pending += reversed(parts[token_id])
-        else:
-            found.append(token_id)
+    found = expanded(longer.vocab, longer.encode_ordinary(text), max(start.vocab.tokens))
     assert found == start.encode_ordinary(text)
 
 

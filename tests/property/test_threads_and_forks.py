@@ -181,9 +181,8 @@ def test_errors_survive_pickling(error):
     assert vars(copy) == vars(error)
 
 
-def test_a_fork_while_a_property_is_computed_does_not_hang_the_child():
-    script = """
-import os, signal, threading, time
+WHILE_FORKED = {
+    "a property is computed": """
 from byteweld import Tokenizer, Vocabulary
 from byteweld._cached import cached_property
 class Slow:
@@ -193,13 +192,30 @@ class Slow:
         return 1
 for made in (Vocabulary, Tokenizer):  # functools' one has a lock
     assert any(isinstance(part, cached_property) for part in vars(made).values())
-first = threading.Thread(target=lambda: Slow().value)
+slow = Slow()
+work, delay = lambda: slow.value, 0.1
+""",
+    "a pattern is prepared for streams": """
+from byteweld import Tokenizer
+tok = Tokenizer.from_ranks({bytes([b]): b for b in range(256)}, pattern="o200k")
+text = "hello world " * 500
+work, delay = lambda: tok.encode_stream().feed(text), 0.005
+""",
+}
+
+
+@pytest.mark.parametrize("what", WHILE_FORKED)
+def test_a_fork_meanwhile_does_not_hang_the_child(what):
+    script = f"""
+import os, signal, threading, time
+{WHILE_FORKED[what]}
+first = threading.Thread(target=work)
 first.start()
-time.sleep(0.1)
+time.sleep(delay)
 child = os.fork()
 if child == 0:
-    signal.alarm(10)
-    os._exit(0 if Slow().value else 3)
+    signal.alarm(40)
+    os._exit(0 if work() else 3)
 first.join()
 raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
@@ -209,23 +225,3 @@ raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_nothing_uses_the_cached_property_of_functools():
     files = Path(byteweld.__file__).parent.rglob("*.py")
     assert not [file for file in files if "functools import cached_property" in file.read_text()]
-
-
-def test_a_fork_while_a_pattern_is_prepared_for_streams_does_not_hang_the_child():
-    script = """
-import os, signal, threading, time
-from byteweld import Tokenizer
-ranks = {bytes([b]): b for b in range(256)}
-tok = Tokenizer.from_ranks(ranks, pattern="o200k")
-text = "hello world " * 500
-first = threading.Thread(target=lambda: tok.encode_stream().feed(text))
-first.start()
-time.sleep(0.005)
-child = os.fork()
-if child == 0:
-    signal.alarm(40)
-    os._exit(0 if tok.encode_stream().feed(text) else 3)
-first.join()
-raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"""
-    assert run_python("-c", script).returncode == 0

@@ -114,14 +114,6 @@ def test_runs_overlaps_and_ties_train_as_the_reference_does(
     check_counts(counts, 256 + merges, recipe)
 
 
-@examples(60)
-@given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 40), st.sampled_from(TIES))
-def test_blocks_of_two_letters_train_as_the_reference_does(x, y, times, tie_break):
-    documents = [("a" * x + "b" * y) * times, "a" * times, ("ab" * x + "a" * y) * 3]
-    recipe = RECIPES["plain"].replace(tie_break=tie_break)
-    assert trained(documents, 300, recipe) == trained_by_reference(documents, 300, recipe)
-
-
 @pytest.mark.parametrize("tie_break", TIES)
 @pytest.mark.parametrize("letters", ["a", "ab", "aab", "abcdefgh", "a <|é"])
 @examples(4)

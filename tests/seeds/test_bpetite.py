@@ -154,9 +154,6 @@ def test_fr15_the_special_token_in_the_corpus_is_ordinary_text():
     assert dict(counts.items()) == {b"ab": 2, b"<|": 1, b"endoftext": 1, b"|>": 1}
 
 
-# ---------------------------------------------------------------------- progress
-
-
 # ---------------------------------------------------------------------- the artifact, schema v1
 
 

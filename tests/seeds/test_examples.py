@@ -24,6 +24,7 @@ def learn_by_reference(corpus, size, recipe):
 
 # ---------------------------------------------------------------------- merges
 
+AFTER_BA = {b"ba": 9, b"bax": 2, b"cx": 2}
 DRILL = [b"he eats", b"he eats", b"I eat", b"you eat"]
 WORKS = {b"work": 2, b"worked": 2, b"works": 1}
 WORKED = [  # the seeds' examples: recipe, corpus, size, merges with their counts, why it stops
@@ -69,27 +70,9 @@ WORKED = [  # the seeds' examples: recipe, corpus, size, merges with their count
     ("from-scratch", {b"abab": 1}, 258, [(97, 98, 256, 2), (256, 256, 257, 1)], "size"),
     ("from-scratch", ["€€€ €".encode()], 258, [(226, 130, 256, 4), (256, 172, 257, 4)], "size"),
     # (ba, x) and (c, x) tie. As bytes, ba comes before c; as an id, after it.
-    (
-        "plain",
-        {b"ba": 9, b"bax": 2, b"cx": 2},
-        258,
-        [(98, 97, 256, 11), (256, 120, 257, 2)],
-        "size",
-    ),
-    (
-        "from-scratch",
-        {b"ba": 9, b"bax": 2, b"cx": 2},
-        258,
-        [(98, 97, 256, 11), (99, 120, 257, 2)],
-        "size",
-    ),
-    (
-        "bpetite",
-        {b"ba": 9, b"bax": 2, b"cx": 2},
-        258,
-        [(98, 97, 256, 11), (99, 120, 257, 2)],
-        "size",
-    ),
+    ("plain", AFTER_BA, 258, [(98, 97, 256, 11), (256, 120, 257, 2)], "size"),
+    ("from-scratch", AFTER_BA, 258, [(98, 97, 256, 11), (99, 120, 257, 2)], "size"),
+    ("bpetite", AFTER_BA, 258, [(98, 97, 256, 11), (99, 120, 257, 2)], "size"),
     # (ab, b) and (a, c) tie; joined, they would be abb and ac.
     ("plain", {b"ac": 2, b"abb": 2, b"ab": 1}, 258, [(97, 98, 256, 3), (97, 99, 257, 2)], "size"),
     ("plain", {b"ab": 2**33, b"bc": 2**32}, 257, [(97, 98, 256, 2**33)], "size"),

@@ -462,14 +462,6 @@ def test_the_printed_tokenizer_encodes_and_decodes_as_the_engine(text):
     assert SCRATCH_PRINTED.decode(ids[::-1]) == SCRATCH_TOK.decode(ids[::-1])
 
 
-def test_the_printed_loop_picks_the_earliest_merge_as_in_its_counterexample():
-    vocab = BYTES | {256: b"bc", 257: b"ab", 258: END.encode()}
-    merges = [(b"b", b"c"), (b"a", b"b")]
-    printed = Printed(vocab, merges, [END])
-    ours = Tokenizer.from_merges(vocab, merges, special_tokens=[END])
-    assert printed.encode("abc") == ours.encode("abc") == [97, 256]
-
-
 # ---------------------------------------------------------------------- ck
 
 

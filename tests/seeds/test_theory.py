@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -223,23 +222,3 @@ def test_four_times_the_text_takes_about_four_times_as_long(text):
         lambda size: train([piece(size)], 300, num_threads=1), *sizes, limit=9
     )
     assert learned < 9
-
-
-# ---------------------------------------------------------------------- special tokens
-
-
-# ---------------------------------------------------------------------- the vocabulary on disk
-
-
-def test_vocab_json_and_merges_txt_hold_the_tokenizer(tmp_path):
-    tok = train([*STRINGS, "mañana 🦊"], 290, special_tokens=SPECIALS)
-    tok.save(tmp_path / "work", format="gpt2")
-    vocab = json.loads((tmp_path / "work" / "vocab.json").read_text("utf-8"))
-    lines = (tmp_path / "work" / "merges.txt").read_text("utf-8").splitlines()
-    assert len(vocab) == len(tok)
-    assert (vocab["<|sep|>"], vocab["Ġ"], vocab["Ġwork"]) == (2, 3 + 32, 262)
-    assert lines[1:5] == ["Ġ w", "Ġw o", "Ġwo r", "Ġwor k"]
-    loaded = byteweld.load(tmp_path / "work")
-    assert loaded == tok
-    text = "he worked<|sep|> mañana 🦊 naïve"
-    assert loaded.encode(text, allowed_special="all") == tok.encode(text, allowed_special="all")
