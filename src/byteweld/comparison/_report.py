@@ -31,46 +31,38 @@ _SHOWN_DIFFERENCES = 3  # on a page; the others are collapsed
 
 def report(found: Comparison) -> Report:
     """Return the whole comparison."""
+    lanes, total = range(len(found.names)), found.total
+    figures: list[tuple[Words, Words]] = []
+    if found.winner is not None:
+        less, more, *_ = sorted(total.tokens)
+        share = fewer(less, more).removesuffix(" fewer")
+        figures.append((share, [Key(found.winner), "fewer tokens"]))
+    figures += [
+        (total.bytes_per_token[lane], [Key(lane), "bytes per token"]) for lane in _in_order(found)
+    ]
+    rows: list[list[Words]] = [
+        [
+            Key(lane),
+            visible_name(found.names[lane]),
+            f"sha {found.fingerprints[lane][:8]}",
+            f"vocabulary {len(found.tokens[lane]):,}",
+            amount(total.tokens[lane], "token"),
+            f"{decimal(total.bytes_per_token[lane])} bytes/token",
+            speed(total.bytes, found.seconds[lane]) or "",
+        ]
+        for lane in lanes
+    ]
+    heads = ("", "tokenizer", "fingerprint", "vocabulary", "tokens", "rate", "speed")
     return Report(
         answer(found),
-        OnPage(Figures(list(_figures(found)))),
-        Table(
-            ("", "tokenizer", "fingerprint", "vocabulary", "tokens", "rate", "speed"),
-            [_tokenizer_row(found, lane) for lane in range(len(found.names))],
-            left=range(7),
-            name=0,
-            has_heads=False,
-            shown=len(found.names),
-        ),
+        OnPage(Figures(figures)),
+        Table(heads, rows, left=range(7), name=0, has_heads=False, shown=len(lanes)),
         Text([*_wins(found), *_specials(found)]),
         _scripts(found),
         _files(found),
         *([] if found.is_identical else _ids(found)),
         kind="answer yes" if found.is_identical else "answer",
     )
-
-
-def _figures(found: Comparison) -> Iterator[tuple[Words, Words]]:
-    """Yield the figures of the total, those of the tokenizer with the fewest tokens first."""
-    if found.winner is not None:
-        less, more, *_ = sorted(found.total.tokens)
-        yield fewer(less, more).removesuffix(" fewer"), [Key(found.winner), "fewer tokens"]
-    for lane in _in_order(found):
-        yield found.total.bytes_per_token[lane], [Key(lane), "bytes per token"]
-
-
-def _tokenizer_row(found: Comparison, lane: int) -> list[Words]:
-    """Return the size of a vocabulary, and its tokens, bytes per token and speed on the corpus."""
-    total = found.total
-    return [
-        Key(lane),
-        visible_name(found.names[lane]),
-        f"sha {found.fingerprints[lane][:8]}",
-        f"vocabulary {len(found.tokens[lane]):,}",
-        amount(total.tokens[lane], "token"),
-        f"{decimal(total.bytes_per_token[lane])} bytes/token",
-        speed(total.bytes, found.seconds[lane]) or "",
-    ]
 
 
 # ---------------------------------------------------------------------------- the answer
@@ -135,9 +127,8 @@ def _wins(found: Comparison) -> Iterator[Words]:
 def _specials(found: Comparison) -> Iterator[Words]:
     """Say how many special tokens the text has, if any; they count as text if told so."""
     if any(found.special_tokens):
-        shown: list[Words] = []
-        for lane, count in enumerate(found.special_tokens):
-            shown += [", " * bool(lane), Key(lane), f" {count:,}"]
+        counts = enumerate(found.special_tokens)
+        shown: Words = [[", " * bool(lane), Key(lane), f" {count:,}"] for lane, count in counts]
         yield ["special tokens in the text, each one id: ", shown]
 
 
@@ -170,35 +161,35 @@ def _files(found: Comparison) -> Section:
         ]
         for file in (*found.files, found.total)
     )
-    heads = ["bytes", *_heads(found, "tokens"), *_heads(found, "bytes/token")]
-    heads += [*_heads(found, "vs"), "differing", "file"]
+    lanes = len(found.names)
+    heads = _heads(lanes, "bytes", "tokens ?", "bytes/token ?", "? vs A", "differing", "file")
     last = total if len(rows) > 1 else None
-    charted = range(1 + len(found.names), 1 + 2 * len(found.names))
+    charted = range(1 + lanes, 1 + 2 * lanes)
     table = Table(heads, rows, "file", charted=charted, in_text=_MAX_FILES, total=last)
     return Section("by file", _legend(found), table)
 
 
 def _scripts(found: Comparison) -> Section:
-    scripts = [(name, [rates[name] for rates in found.scripts]) for name in found.scripts[0]]
-    rows: list[list[Words]] = [
-        [
-            rates[0].words,
-            *(rate.bytes_per_piece for rate in rates),
-            *(rate.fertility for rate in rates),
-            *_changes([rate.pieces for rate in rates]),
-            name,
-        ]
-        for name, rates in scripts
-    ]
-    heads = ["words", *_heads(found, "bytes/token"), *_heads(found, "tokens/word")]
-    heads += [*_heads(found, "vs"), "script"]
-    table = Table(heads, rows, "script", charted=range(1, 1 + len(found.names)))
+    rows: list[list[Words]] = []
+    for name in found.scripts[0]:
+        rates = [by_script[name] for by_script in found.scripts]
+        pieces = [rate.bytes_per_piece for rate in rates]
+        changes = _changes([rate.pieces for rate in rates])
+        rows.append([rates[0].words, *pieces, *(rate.fertility for rate in rates), *changes, name])
+    lanes = len(found.names)
+    heads = _heads(lanes, "words", "bytes/token ?", "tokens/word ?", "? vs A", "script")
+    table = Table(heads, rows, "script", charted=range(1, 1 + lanes))
     return Section("words by script", _legend(found), table, hint=WORD_HINT)
 
 
-def _heads(found: Comparison, what: str) -> list[str]:
-    keys = [text_of(Key(lane)) for lane in range(len(found.names))]
-    return [f"{key} vs A" for key in keys[1:]] if what == "vs" else [f"{what} {k}" for k in keys]
+def _heads(lanes: int, *names: str) -> list[str]:
+    """Return heads of columns: those with a ? for each tokenizer, but not to compare A with A."""
+    keys = [text_of(Key(lane)) for lane in range(lanes)]
+    return [
+        name.replace("?", key)
+        for name in names
+        for key in (keys[name.startswith("?") :] if "?" in name else ("",))
+    ]
 
 
 def _changes(tokens: Sequence[int]) -> list[str]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from byteweld.evaluation.corpora import RENYI_ORDER, Evaluation
-from byteweld.evaluation.probes import Cut, Language, Probes
+from byteweld.evaluation.probes import Language, Pieces, Probes
 from byteweld.render import amount, decimal, visible, visible_name
 from byteweld.report import (
     Code,
@@ -38,27 +38,43 @@ _TIMES_ENGLISH = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0, math.inf)
 
 def report(found: Evaluation) -> Report:
     """Return the whole evaluation."""
-    match, used = found.longest_match, Share(found.used / len(found.tokens))
-    words = found.total.words
+    total, match, words = found.total, found.longest_match, found.total.words
+    used, efficiency = Share(found.used / len(found.tokens)), decimal(found.efficiency(), 3)
+    whole, agreeing = Share(words.whole_share), Share(None if match is None else match.share)
+    specials = int(found.counts.sum()) - int(found.counts[list(found.tokens)].sum())
+    orders = f"(order {RENYI_ORDER}; Shannon {decimal(found.efficiency(1), 3)})"
+    files, documents = amount(len(found.files), "file"), amount(total.documents, "document")
     return Report(
-        _headline(found),
+        f"{found.name} on {files}, {documents}, {amount(total.bytes, 'byte')}",
         OnPage(
             Figures(
                 [
-                    (found.total.bytes_per_token, "bytes per token"),
+                    (total.bytes_per_token, "bytes per token"),
                     (words.fertility, "tokens per word"),
-                    (Share(words.whole_share), "of words are a single token"),
+                    (whole, "of words are a single token"),
                     (used, "of the vocabulary is used"),
-                    (decimal(found.efficiency(), 3), "Rényi efficiency"),
-                    (
-                        Share(None if match is None else match.share),
-                        "of pre-tokens: longest match agrees",
-                    ),
+                    (efficiency, "Rényi efficiency"),
+                    (agreeing, "of pre-tokens: longest match agrees"),
                 ]
             ),
             Text([_round_trip(found)], f"answer {'no' if found.changed_documents else 'yes'}"),
         ),
-        InText(Facts(_facts(found, used))),
+        InText(
+            Facts(
+                [
+                    ("tokens", total.tokens),
+                    ("bytes per token", total.bytes_per_token),
+                    *([("special or added", f"{specials:,}, each one id")] if specials else []),
+                    ("words", words.words),
+                    ("tokens per word", words.fertility),
+                    ("whole words", whole),
+                    ("vocabulary used", [found.used, " of ", len(found.tokens), " tokens, ", used]),
+                    ("Rényi efficiency", f"{efficiency} {orders}"),
+                    ("longest match", _longest_match(found)),
+                    ("round trip", _round_trip(found)),
+                ]
+            )
+        ),
         _files(found),
         _scripts(found),
         languages(found.probes),
@@ -66,34 +82,6 @@ def report(found: Evaluation) -> Report:
         *_tokens(found),
         kind="hint",
     )
-
-
-def _headline(found: Evaluation) -> str:
-    total = found.total
-    files = amount(len(found.files), "file")
-    documents = amount(total.documents, "document")
-    return f"{found.name} on {files}, {documents}, {amount(total.bytes, 'byte')}"
-
-
-def _facts(found: Evaluation, used: Share) -> list[tuple[str, Words]]:
-    total = found.total
-    specials = int(found.counts.sum()) - int(found.counts[list(found.tokens)].sum())
-    efficiency = (
-        f"{decimal(found.efficiency(), 3)} (order {RENYI_ORDER}; "
-        f"Shannon {decimal(found.efficiency(1), 3)})"
-    )
-    return [
-        ("tokens", total.tokens),
-        ("bytes per token", total.bytes_per_token),
-        *([("special or added", f"{specials:,}, each one id")] if specials else []),
-        ("words", total.words.words),
-        ("tokens per word", total.words.fertility),
-        ("whole words", Share(total.words.whole_share)),
-        ("vocabulary used", [found.used, " of ", len(found.tokens), " tokens, ", used]),
-        ("Rényi efficiency", efficiency),
-        ("longest match", _longest_match(found)),
-        ("round trip", _round_trip(found)),
-    ]
 
 
 def _longest_match(found: Evaluation) -> Words:
@@ -128,49 +116,35 @@ def _files(found: Evaluation) -> Section:
     )
     heads = ("bytes", "tokens", "bytes/token", "words", "tokens/word", "whole words", "file")
     last = total if len(rows) > 1 else None
-    return Section(
-        "by file", Table(heads, rows, "file", charted=[2], in_text=_MAX_FILES, total=last)
-    )
+    table = Table(heads, rows, "file", charted=[2], in_text=_MAX_FILES, total=last)
+    return Section("by file", table)
 
 
 def _scripts(found: Evaluation) -> Section:
-    rows: list[list[Words]] = [
-        [
-            rate.words,
-            rate.bytes,
-            rate.pieces,
-            rate.bytes_per_piece,
-            rate.fertility,
-            Share(rate.whole_share),
-            name,
-        ]
+    rows = [
+        (
+            *(rate.words, rate.bytes, rate.pieces, rate.bytes_per_piece, rate.fertility),
+            *(Share(rate.whole_share), name),
+        )
         for name, rate in found.scripts.items()
     ]
     heads = ("words", "bytes", "tokens", "bytes/token", "tokens/word", "whole words", "script")
-    return Section(
-        "words by script",
-        Table(heads, rows, "script", charted=[3]),
-        hint=f"{WORD_HINT} In scripts without spaces, such a run is a whole clause.",
-    )
+    hint = f"{WORD_HINT} In scripts without spaces, such a run is a whole clause."
+    return Section("words by script", Table(heads, rows, "script", charted=[3]), hint=hint)
 
 
 def languages(probes: Probes) -> Section:
     """Return the cost of one sentence in every language; on a page, in groups, too."""
     every = probes.languages
-    rows: list[list[Words]] = [
-        [
-            language.tokens,
-            _times_english(language, every),
-            language.bytes_per_token,
-            language.words.fertility,
-            Share(language.words.whole_share),
-            language.name,
-        ]
+    rows = [
+        (
+            *(language.tokens, _times_english(language, every), language.bytes_per_token),
+            *(language.words.fertility, Share(language.words.whole_share), language.name),
+        )
         for language in every
     ]
     heads = ("tokens", "× English", "bytes/token", "tokens/word", "whole words", "language")
-    found = language_groups(every)
-    groups: list[list[Words]] = [[name, len(names), ", ".join(names)] for name, names in found]
+    groups = [(name, len(names), ", ".join(names)) for name, names in language_groups(every)]
     return Section(
         f"the same sentence in {len(every)} languages",
         OnPage(Table(("tokens", "languages", ""), groups, left=[0, 2], name=0, charted=[1])),
@@ -208,22 +182,19 @@ def digits(probes: Probes) -> tuple[Section, Section]:
         "are a single token"
         for found in probes.whole_numbers
     ]
+    before = "indentation, with the newline before it"
     return (
-        Section("digits", Text(whole), Facts(list(_cuts(probes.numbers))), is_folded=True),
-        Section(
-            "indentation, with the newline before it",
-            Facts(list(_cuts(probes.indents))),
-            is_folded=True,
-        ),
+        Section("digits", Text(whole), _pieces(probes.numbers), is_folded=True),
+        Section(before, _pieces(probes.indents), is_folded=True),
     )
 
 
-def _cuts(cuts: Sequence[Cut]) -> Iterator[tuple[str, Words]]:
-    for cut in cuts:
-        parts: list[Words] = []
-        for at, token in enumerate(cut.tokens):
-            parts += [" | "] * bool(at) + [Code(visible(token), f"t c{at % 10}")]
-        yield cut.name, parts
+def _pieces(probed: Sequence[Pieces]) -> Facts:
+    def words(tokens: Sequence[bytes]) -> Words:
+        found = [Code(visible(token), f"t c{at % 10}") for at, token in enumerate(tokens)]
+        return [[" | " * bool(at), token] for at, token in enumerate(found)]
+
+    return Facts([(one.name, words(one.tokens)) for one in probed])
 
 
 def _tokens(found: Evaluation) -> Iterator[Section | OnPage]:

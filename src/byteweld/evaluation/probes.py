@@ -30,7 +30,7 @@ class WholeNumbers(NamedTuple):
     total: int
 
 
-class Cut(NamedTuple):
+class Pieces(NamedTuple):
     """A named string and its tokens."""
 
     name: str
@@ -56,8 +56,8 @@ class Probes(NamedTuple):
     """The results of all probes."""
 
     whole_numbers: tuple[WholeNumbers, ...]
-    numbers: tuple[Cut, ...]
-    indents: tuple[Cut, ...]
+    numbers: tuple[Pieces, ...]
+    indents: tuple[Pieces, ...]
     languages: tuple[Language, ...]
 
 
@@ -68,7 +68,7 @@ def probe(tok: Tokenizer) -> Probes:
     """
     return Probes(
         tuple(_whole_numbers(tok, digits) for digits in range(1, _MAX_DIGITS + 1)),
-        tuple(Cut(text, tuple(_pieces(tok, text.encode()))) for text in _NUMBERS),
+        tuple(Pieces(text, tuple(_pieces(tok, text.encode()))) for text in _NUMBERS),
         tuple(_indent(tok, name, text.encode()) for name, text in _INDENTS),
         tuple(found for name in SENTENCES if (found := _language(tok, name)) is not None),
     )
@@ -85,7 +85,7 @@ def _pieces(tok: Tokenizer, text: bytes) -> list[bytes]:
     return [text[start:end] for start, end in offsets]
 
 
-def _indent(tok: Tokenizer, name: str, indent: bytes) -> Cut:
+def _indent(tok: Tokenizer, name: str, indent: bytes) -> Pieces:
     """Return the tokens that overlap a newline and the indentation after it."""
     before, after = b"):", b"return"
     found = []
@@ -94,7 +94,7 @@ def _indent(tok: Tokenizer, name: str, indent: bytes) -> Cut:
         end += len(piece)
         if len(before) < end and end - len(piece) < len(before) + 1 + len(indent):
             found.append(piece)
-    return Cut(name, tuple(found))
+    return Pieces(name, tuple(found))
 
 
 def _language(tok: Tokenizer, name: str) -> Language | None:
