@@ -257,7 +257,7 @@ class Evaluation(Displayable):
     @cached_property
     def used(self) -> int:
         """The number of ordinary tokens that occurred."""
-        return sum(bool(self.counts[token_id]) for token_id in self.tokens)
+        return len(self._counted)
 
     @cached_property
     def unused(self) -> list[int]:
@@ -273,9 +273,8 @@ class Evaluation(Displayable):
             >>> byteweld.evaluate(tok, documents=["hello world, hello"]).rarest(1)
             [(264, 1)]
         """
-        found = [(i, int(self.counts[i])) for i in self.tokens if self.counts[i]]
-        found.sort(key=lambda item: (item[1], -len(self.tokens[item[0]]), item[0]))
-        return found[:limit]
+        by_count = sorted(self._counted, key=lambda n: (n[1], -len(self.tokens[n[0]]), n[0]))
+        return by_count[:limit]
 
     def commonest(self, limit: int) -> list[tuple[int, int]]:
         """Return (id, count) of the ordinary tokens that occurred most often.
@@ -286,8 +285,11 @@ class Evaluation(Displayable):
             >>> byteweld.evaluate(tok, documents=["hello world, hello"]).commonest(2)
             [(263, 2), (32, 1)]
         """
-        found = [(i, int(self.counts[i])) for i in self.tokens if self.counts[i]]
-        return sorted(found, key=lambda item: (-item[1], item[0]))[:limit]
+        return sorted(self._counted, key=lambda item: (-item[1], item[0]))[:limit]
+
+    @cached_property
+    def _counted(self) -> list[tuple[int, int]]:
+        return [(i, int(self.counts[i])) for i in self.tokens if self.counts[i]]
 
     def efficiency(self, order: float = RENYI_ORDER) -> float | None:
         """Return the Rényi entropy of the tokens, divided by its maximum for this vocabulary size.

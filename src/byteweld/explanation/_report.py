@@ -127,13 +127,12 @@ def explanation(found: Explanation) -> Report:
     fitting = _that_fit(found.pretokens)
     return Report(
         "",
+        OnPage(Text([tiles], "tokens")),
+        _more_on_page(len(found.ids) - len(ids), "token"),
         OnPage(
-            Text([tiles], "tokens"),
-            Text([f"… and {amount(len(found.ids) - len(ids), 'more token')}"], "hint")
-            if len(found.ids) > len(ids)
-            else None,
-            Text([["ids ", Code(_numbers(ids))]], "hint"),
-            Text([_TREE_HINT], "hint") if found.pretokens else None,
+            Text(
+                [["ids ", Code(_numbers(ids))], *([_TREE_HINT] if found.pretokens else [])], "hint"
+            )
         ),
         *(
             _pretoken(number, part, tokens, is_on_page=number <= fitting)
@@ -164,12 +163,13 @@ def _pretoken(
 ) -> Section:
     kind = "special token" if part.is_special else "pre-token"
     title = f"{kind} {number}: {visible(part.pretoken)}  (byte {part.start})"
-    ids = Text([f"ids: {_numbers(part.ids)}"])
+    ids = [f"ids: {_numbers(part.ids)}"]
     if part.is_special:
-        return Section(title, ids, is_on_page=is_on_page)
-    is_found = part.looked_up is not None
+        return Section(title, Text(ids), is_on_page=is_on_page)
     whole = f"found whole, before any merge: token {part.looked_up}; merging alone:"
-    alone = f"merging alone would give {_numbers(part.merged_ids)}"
+    is_found = part.looked_up is not None
+    if is_found and part.merged_ids != part.ids:
+        ids.append(f"merging alone would give {_numbers(part.merged_ids)}")
     greedy: Words = "longest match: the same"
     if part.greedy_differs_at is not None:
         parts = _parts(part.greedy_ids, tokens)
@@ -183,9 +183,7 @@ def _pretoken(
         Text([whole]) if is_found else None,
         Custom(lambda: _steps_table(part.steps, tokens), lambda color: _steps(part, tokens, color)),
         InText(Section("tree:", tree)),
-        ids,
-        Text([alone]) if is_found and part.merged_ids != part.ids else None,
-        Text([greedy]),
+        Text([*ids, greedy]),
         is_on_page=is_on_page,
     )
 
@@ -197,13 +195,13 @@ def _steps(part: PretokenExplanation, tokens: Tokens, color: bool) -> Iterator[s
             yield f"end: {text_of(_parts(step.parts, tokens), color)}  (no pair can merge)"
             continue
         yield f"step {number}: {text_of(_parts(step.parts, tokens, step.chosen.at), color)}"
-        rows: list[list[Words]] = [
-            [
+        rows = [
+            (
                 f"rank {row.rank}",
                 [Token(row.left, tokens[row.left]), " ", Token(row.right, tokens[row.right])],
                 f"-> {row.new}",
                 "" if at else "<- merged",
-            ]
+            )
             for at, row in enumerate(step.rows)
         ]
         heads = ("rank", "pair", "becomes", "")
@@ -264,15 +262,25 @@ def _training_step(
         return [Token(row.left, tokens[row.left]), between, Token(row.right, tokens[row.right])]
 
     best = step.rows[0].count
-    rows: list[list[Words]] = [
-        [
-            pair(row, " "),
-            f"{row.left} {row.right}",
-            row.count,
+    rows = [
+        (
+            *(pair(row, " "), f"{row.left} {row.right}", row.count),
             ("tie" if row.count == best else "") if at else "<- merged",
-        ]
+        )
         for at, row in enumerate(step.rows)
     ]
+    table = Table(
+        ("pair", "ids", "count", ""),
+        rows,
+        "pair",
+        left=[0, 1, 3],
+        name=0,
+        charted=[2],
+        bar="#" * 20,
+        has_heads=False,
+        shown=MAX_ROWS,
+        size=step.total_pairs,
+    )
     new = Token(merge.new, tokens[merge.new])
     words: list[Words] = [["merge (", pair(merge, ", "), f") -> {merge.new} ", new]]
     if step.total_tied:
@@ -290,18 +298,7 @@ def _training_step(
             example.append([f"{name:<8}{place.count:,} x {start}", shown, end])
     return Section(
         f"step {number}:",
-        Table(
-            ("pair", "ids", "count", ""),
-            rows,
-            "pair",
-            left=[0, 1, 3],
-            name=0,
-            charted=[2],
-            bar="#" * 20,
-            has_heads=False,
-            shown=MAX_ROWS,
-            size=step.total_pairs,
-        ),
+        table,
         Text(words),
         Listing(example),
         Section("corpus:", _corpus(step.corpus, found.total_pretokens, tokens), is_folded=True),
