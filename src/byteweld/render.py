@@ -158,9 +158,6 @@ def token_names(tokens: Mapping[int, bytes]) -> dict[str, dict[str, str]]:
     return {str(i): {"bytes": token.hex(), "text": visible(token)} for i, token in tokens.items()}
 
 
-# ---------------------------------------------------------------------------- lines
-
-
 def amount(count: int, noun: str) -> str:
     """Return a count with its noun.
 

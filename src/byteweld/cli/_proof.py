@@ -246,9 +246,6 @@ def _difference_to_dict(seen: Result, difference: proof.Difference | None) -> di
     }
 
 
-# ---------------------------------------------------------------------------- to keep
-
-
 class Digests:
     """Sizes and digests of the files of a proof; made before it, to notice later changes.
 

@@ -86,7 +86,10 @@ def run(
     if tokenizer is not None and is_dataset(dataset_folder(tokenizer)):
         if merges is not None or tree is not None or corpus is not None:
             raise _errors.UsageError("inspect takes no --merges, --tree or --corpus for a dataset")
-        _show_dataset(shown, tokenizer, None if of_dataset is None else loading.load(of_dataset))
+        from byteweld.cli import _dataset  # imports numpy, which is slow
+
+        tok = None if of_dataset is None else loading.load(of_dataset)
+        shown.show(tokenizer, _dataset.Contents(tokenizer, tok))
         return
     if of_dataset is not None:
         raise _errors.UsageError(
@@ -94,8 +97,7 @@ def run(
             "pass it as TOKENIZER"
         )
     if bytes_of is not None:
-        found = _bytes.HeatMap(bytes_of, reading)
-        shown.show(f"Bytes of {bytes_of}", found)
+        shown.show(f"Bytes of {bytes_of}", _bytes.HeatMap(bytes_of, reading))
         return
     assert tokenizer is not None  # checked above
     tok = loading.load(tokenizer)
@@ -112,18 +114,15 @@ def run(
     if corpus is None:
         shown.show(tokenizer, overview)
         return
+    from byteweld.evaluation.corpora import evaluate_files  # as above
+
     files = Documents(corpus, reading)
-    measured = _evaluate(tok, files, threads, options.special_arguments(special_text or "special"))
-    fingerprint = tok.vocab.fingerprint
-    both = Measured(measured, overview)
-    shown.show(tokenizer, both, path=tokenizer, fingerprint=fingerprint)
-
-
-def _show_dataset(shown: Shown, path: str, tok: byteweld.Tokenizer | None) -> None:
-    from byteweld.cli import _dataset  # imports numpy, which is slow
-
-    found = _dataset.Contents(path, tok)
-    shown.show(path, found)
+    arguments: Any = options.special_arguments(special_text or "special")
+    with files.progress("measuring") as advance:
+        found = evaluate_files(tok, files, num_threads=threads, progress=advance, **arguments)
+    files.say_skipped()
+    both = Measured(found, overview)
+    shown.show(tokenizer, both, path=tokenizer, fingerprint=tok.vocab.fingerprint)
 
 
 class Measured(Displayable):
@@ -149,20 +148,6 @@ class Measured(Displayable):
         return self._evaluation.to_dict()
 
 
-def _evaluate(
-    tok: byteweld.Tokenizer, files: Documents, threads: int | None, arguments: Any
-) -> Evaluation:
-    from byteweld.evaluation.corpora import evaluate_files  # needs numpy, which is slow to import
-
-    with files.progress("measuring") as advance:
-        found = evaluate_files(tok, files, num_threads=threads, progress=advance, **arguments)
-    files.say_skipped()
-    return found
-
-
-# ---------------------------------------------------------------------------- merges
-
-
 def _merge_count(tok: byteweld.Tokenizer, asked: str) -> int:
     if tok.vocab.ranking == "ranks":
         raise _errors.UsageError("this tokenizer ranks tokens by id and has no merge list")
@@ -175,16 +160,11 @@ def _merge_count(tok: byteweld.Tokenizer, asked: str) -> int:
     return int(asked)
 
 
-# ---------------------------------------------------------------------------- tree
-
-
 def _show_tree(shown: Shown, tok: byteweld.Tokenizer, asked: str) -> None:
     token_id = _find_token(tok, asked)
     try:
         drawn = byteweld.merge_tree(tok.vocab, token_id)
-    except (
-        ValueError
-    ) as error:  # too long; drop the hint, which names an argument that is not an option here
+    except ValueError as error:  # too long; the hint names an argument that is no option here
         raise _errors.UsageError(str(error).partition(";")[0]) from None
     shown.show(f"Token {token_id}", drawn, tokens=token_names(drawn.tokens))
 
@@ -192,14 +172,12 @@ def _show_tree(shown: Shown, tok: byteweld.Tokenizer, asked: str) -> None:
 def _find_token(tok: byteweld.Tokenizer, asked: str) -> int:
     """Find a token by its text, by its text as shown, or by its id."""
     token = asked.encode("utf-8", "surrogateescape")
-    for found in (tok.vocab.ids.get(token), tok.vocab.special_tokens.get(asked)):
-        if found is not None:
-            return found
-    for token_id, token in tok.vocab.tokens.items():
-        if visible(token) == asked:
-            return token_id
-    if asked.isascii() and asked.isdigit() and len(asked) <= 10 and int(asked) in tok.vocab.tokens:
-        return int(asked)
+    number = int(asked) if asked.isascii() and asked.isdigit() and len(asked) <= 10 else None
+    found = tok.vocab.ids.get(token, tok.vocab.special_tokens.get(asked))
+    if found is None:
+        found = next((i for i, t in tok.vocab.tokens.items() if visible(t) == asked), number)
+    if found is not None and found in tok.vocab.tokens:
+        return found
     raise _errors.UsageError(
         f"{asked!r} is neither a token nor an id of this tokenizer; "
         f"it encodes to {' '.join(map(str, tok.encode_ordinary(asked))) or 'no ids'}"

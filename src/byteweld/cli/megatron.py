@@ -52,7 +52,7 @@ def prepare(arguments: list[str]) -> list[str]:
     return prepared
 
 
-class Tokenizer(NamedTuple):
+class TokenizerFlags(NamedTuple):
     """Megatron-LM's options for tokenizers that have a meaning here.
 
     Options:
@@ -149,7 +149,7 @@ def run(
     output_prefix: str,
     json_keys: list[str] | None = None,
     append_eod: bool = False,
-    tokenizer: Tokenizer,
+    tokenizer: TokenizerFlags,
     workers: options.Positive | None = None,
     special_text: options.SpecialText = "text",
     on_error: OnError = "fail",
@@ -215,7 +215,7 @@ def run(
 # ---------------------------------------------------------------------------- tokenizer
 
 
-def _load(given: Tokenizer) -> byteweld.Tokenizer:
+def _load(given: TokenizerFlags) -> byteweld.Tokenizer:
     is_gpt2 = given.vocab_file is not None or given.merge_file is not None
     kind = given.tokenizer_type or _TYPES[is_gpt2]
     if kind not in _TYPES:
@@ -255,7 +255,7 @@ def _load_gpt2(vocab_file: Path, merge_file: Path) -> byteweld.Tokenizer:
             raise byteweld.FormatError(error.message, path=found, offset=error.offset) from None
 
 
-def _starts_with_bos(tok: byteweld.Tokenizer, given: Tokenizer) -> bool:
+def _starts_with_bos(tok: byteweld.Tokenizer, given: TokenizerFlags) -> bool:
     """Whether documents start with the bos token, as the tokenizer's template says."""
     before, after = tok.vocab.template
     if not (before or after):

@@ -65,9 +65,6 @@ def report(found: Comparison) -> Report:
     )
 
 
-# ---------------------------------------------------------------------------- the answer
-
-
 def answer(found: Comparison) -> str:
     """Say in one line which tokenizer needs the fewest tokens, or that all is equal."""
     tokens = found.total.tokens
@@ -146,9 +143,6 @@ def summary(found: Comparison) -> str:
     return answer(found) if found.is_identical else f"{answer(found)}; {_verdict(found)}"
 
 
-# ---------------------------------------------------------------------------- tables
-
-
 def _files(found: Comparison) -> Section:
     *rows, total = (
         [
@@ -201,9 +195,6 @@ def _changes(tokens: Sequence[int]) -> list[str]:
 def _legend(found: Comparison) -> OnPage:
     names: Words = [[Key(lane), f"{name}  "] for lane, name in enumerate(found.names)]
     return OnPage(Text([names], "hint"))
-
-
-# ---------------------------------------------------------------------------- ids
 
 
 def _ids(found: Comparison) -> Iterator[Section]:

@@ -27,9 +27,6 @@ _MIN_NUMPY_BYTES = 1 << 16  # for less, importing numpy takes longer than counti
 Reason = Literal["cut", "part", "never merged", "changed"]
 
 
-# ---------------------------------------------------------------------------- tokens
-
-
 def token_lengths(tok: Tokenizer) -> NDArray[np.int64] | None:
     """Return how many bytes of text each id covers; None if that depends on the text."""
     vocab = tok.vocab
@@ -149,9 +146,6 @@ def _is_utf8(token: bytes) -> bool:
     return True
 
 
-# ---------------------------------------------------------------------------- the engine
-
-
 def pattern_engine(tok: Tokenizer) -> str:
     """Return what runs the pattern: "whole" (no pattern), "scanner", "automaton", "backtracking".
 
@@ -185,9 +179,6 @@ def longest_match_agreement(
     return tok._encoder.longest_match_agreement(texts, allowed_special, disallowed_special)
 
 
-# ---------------------------------------------------------------------------- curves
-
-
 class CurvePoint(NamedTuple):
     """The state of a training run after some of its merges."""
 
@@ -213,9 +204,6 @@ def training_curve(training: Training, points: int = 200) -> list[CurvePoint]:
         for n in sorted(sampled)
         if tokens[n]
     ]
-
-
-# ---------------------------------------------------------------------------- bytes
 
 
 def byte_counts(data: bytes) -> Sequence[int]:

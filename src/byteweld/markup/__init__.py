@@ -96,9 +96,6 @@ def _attribute(name: str, value: str | int | float | bool) -> str:
     return f" {name}" if value is True else f' {name}="{escape(str(value))}"'
 
 
-# ---------------------------------------------------------------------------- components
-
-
 def table(
     heads: Iterable[Child], rows: Iterable[Iterable[Child]], *, numbers: Iterable[int] = ()
 ) -> Html:
@@ -157,9 +154,6 @@ def more(count: int, noun: str) -> Html | None:
     if count <= 0:
         return None
     return element("p", f"… and {count:,} more {noun}{'' if count == 1 else 's'}", class_="hint")
-
-
-# ---------------------------------------------------------------------------- whole pages
 
 
 def document(title: str, *content: Child, subtitle: str | None = None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import byteweld
+from byteweld.patterns import pattern_name
 from byteweld.samples import SENTENCES
 
 
@@ -157,14 +158,11 @@ def recipes() -> list[tuple[str, str]]:
     """Return the recipes to choose from: name, and a short description."""
     found = []
     for name, recipe in byteweld.RECIPES.items():
-        known = (known for known, pattern in byteweld.PATTERNS.items() if pattern == recipe.pattern)
-        pattern = "no pattern" if recipe.pattern is None else f"pattern {next(known)}"
+        known = pattern_name(recipe.pattern)
+        pattern = "no pattern" if known is None else f"pattern {known}"
         ties = recipe.tie_break.replace("-", " ")
-        least = (
-            ""
-            if recipe.min_frequency < 2
-            else f", pairs seen at least {recipe.min_frequency} times"
-        )
+        often = f", pairs seen at least {recipe.min_frequency} times"
+        least = often if recipe.min_frequency > 1 else ""
         ascii_only = ", ASCII only" if recipe.alphabet == "ascii" else ""
         found.append((name, f"{name}: {pattern}, ties go to the {ties}{least}{ascii_only}"))
     return found

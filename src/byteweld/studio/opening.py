@@ -78,23 +78,19 @@ def open_file(session: Session, content: bytes, given_name: str) -> dict[str, An
 
 
 def companion(session: Session, fields: Fields) -> dict[str, Any]:
-    """Open a second tokenizer to compare with, if only one is open."""
+    """Open a second tokenizer to compare with, if only one is open.
+
+    It is smaller: an eighth of the size or, if that is too small, a quarter of the merges; without
+    a training report, only the 256 bytes.
+    """
     if len(session.opened) == 1:
         first = session.opened[0]
-        session.add(*_companion(first.tok, first.name))
+        tok, training = first.tok, first.tok.training
+        if training is not None and training.merges_learned:
+            base, eighth = len(tok) - training.merges_learned, len(tok) // 8
+            smaller = tok.cut(eighth if eighth > base else base + training.merges_learned // 4)
+            session.add(smaller, f"{first.name} at {len(smaller):,}")
+        else:
+            bytes_only = byteweld.Vocabulary({byte: bytes([byte]) for byte in range(256)})
+            session.add(byteweld.Tokenizer(bytes_only), "bytes")
     return {"tokenizers": session.summaries()}
-
-
-def _companion(tok: byteweld.Tokenizer, name: str) -> tuple[byteweld.Tokenizer, str]:
-    """Make a smaller tokenizer: an eighth of the size or, if that is too small, 1/4 of the merges.
-
-    Without a training report, it has only the 256 bytes.
-    """
-    training = tok.training
-    if training is not None and training.merges_learned:
-        base = len(tok) - training.merges_learned
-        eighth = len(tok) // 8
-        smaller = tok.cut(eighth if eighth > base else base + training.merges_learned // 4)
-        return smaller, f"{name} at {len(smaller):,}"
-    bytes_only = {byte: bytes([byte]) for byte in range(256)}
-    return byteweld.Tokenizer(byteweld.Vocabulary(bytes_only)), "bytes"

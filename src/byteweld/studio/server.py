@@ -82,8 +82,6 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
     timeout = _TIMEOUT_SECONDS
 
-    # ------------------------------------------------------------------ requests
-
     def do_GET(self) -> None:
         self._guarded(self._get)
 
@@ -117,8 +115,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, _saved(Fields(fields)).encode(), "text/plain; charset=utf-8")
         else:
             self._answer(HANDLERS[name](self.server.session, Fields(fields)))
-
-    # ------------------------------------------------------------------ checks
 
     def _guarded(self, respond: Callable[[], None]) -> None:
         """Check the origin of the request, then respond; errors are sent as one line of JSON."""
@@ -184,8 +180,6 @@ class _Handler(BaseHTTPRequestHandler):
         if not isinstance(fields, dict):
             raise Refused(400, "the body is not a JSON object")
         return fields
-
-    # ------------------------------------------------------------------ responses
 
     def _answer(self, value: dict[str, Any]) -> None:
         body = json.dumps(value, ensure_ascii=True, separators=(",", ":"))

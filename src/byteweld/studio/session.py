@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import byteweld
 from byteweld._cached import cached_property
 from byteweld.evaluation import Reason, script_of, token_lengths, unreachable
+from byteweld.patterns import pattern_name
 from byteweld.studio.request import Fields, Refused
 
 if TYPE_CHECKING:
@@ -152,5 +153,4 @@ def _pattern_words(vocab: byteweld.Vocabulary) -> str:
         return f"{len(vocab.steps)} steps"
     if vocab.pattern is None:
         return "none"
-    names = (name for name, known in byteweld.PATTERNS.items() if known == vocab.pattern)
-    return next(names, vocab.pattern[:_PATTERN_CHARACTERS])
+    return pattern_name(vocab.pattern) or vocab.pattern[:_PATTERN_CHARACTERS]

@@ -39,9 +39,6 @@ _MAX_WORDS = 8
 Pair = tuple[int, int]
 
 
-# ---------------------------------------------------------------------------- training
-
-
 def answer(session: Session, fields: Fields) -> dict[str, Any]:
     """Return ck's training run, iteration by iteration, with what each worker does."""
     files, recipe, merges = _corpus(fields)
@@ -143,9 +140,6 @@ def _shown_sequences(sequences: Sequence[Sequence[int]]) -> dict[str, Any]:
         "lengths": [len(ids) for ids in shown],
         "total": sum(map(len, sequences)),
     }
-
-
-# ---------------------------------------------------------------------------- three ways to encode
 
 
 def match(session: Session, fields: Fields) -> dict[str, Any]:

@@ -33,9 +33,6 @@ _ONLY: dict[str, Callable[[TokenEntry, Reason | None], bool]] = {
 }
 
 
-# ---------------------------------------------------------------------------- search
-
-
 def answer(session: Session, fields: Fields) -> dict[str, Any]:
     """Return a page of the matching tokens, their number, and their lengths and scripts."""
     opened = session.tokenizer(fields)
@@ -124,9 +121,6 @@ def _regex(query: str) -> Callable[[TokenEntry], bool]:
     except (byteweld.PatternError, byteweld.VocabularyError) as error:
         raise Refused(400, str(error)) from None
     return lambda entry: sum(map(len, matcher.pretokenize(entry.token))) < len(entry.token)
-
-
-# ---------------------------------------------------------------------------- one token
 
 
 def token_page(session: Session, fields: Fields) -> dict[str, Any]:
