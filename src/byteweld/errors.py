@@ -21,10 +21,17 @@ Missing files stay FileNotFoundError; wrong types stay TypeError.
 from __future__ import annotations
 
 import os
+import reprlib
 
 TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+# Errors show values shortened, and never deeper than a few levels: a hostile file may nest its
+# values nearly as deep as Python's own stack.
+_SHOWN = reprlib.Repr()
+_SHOWN.maxstring = _SHOWN.maxother = 200
+show = _SHOWN.repr
 
 
 class ByteweldError(Exception):
@@ -52,6 +59,14 @@ class VocabularyError(ByteweldError, ValueError):
         ...     print(error)
         no token for 255 of 256 bytes, first 0x00; a byte vocabulary needs one for each
     """
+
+    def __init__(
+        self, message: str, *, token_id: int | None = None, merge: int | None = None
+    ) -> None:
+        # Which token, or which merge by rank: for readers, which know where in a file that is.
+        self.token_id = token_id
+        self.merge = merge
+        super().__init__(message)
 
 
 class _FileError(ByteweldError, ValueError):

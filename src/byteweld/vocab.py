@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, get_args
 
 from byteweld._cached import cached_property
-from byteweld.errors import VocabularyError, check_text
+from byteweld.errors import VocabularyError, check_text, show
 from byteweld.patterns import as_expression, resolve_pattern
 
 if TYPE_CHECKING:
@@ -397,14 +397,18 @@ class Vocabulary(Traits):
                 raise VocabularyError(f"token id {token_id!r} is not an integer in 0..{MAX_ID}")
             # A rank file may hold one empty token (Whisper's does); encoding never produces it.
             if not isinstance(token, bytes) or (not token and self.ranking != "ranks"):
-                raise VocabularyError(f"token {token_id} is {token!r}; expected at least one byte")
+                raise VocabularyError(
+                    f"token {token_id} is {show(token)}; expected at least one byte"
+                )
 
     def _check_bytes(self) -> None:
         seen: dict[bytes, int] = {}
         for token_id, token in self.ordinary():
             if token in seen:
                 raise VocabularyError(
-                    f"ids {seen[token]} and {token_id} are both {token!r}; every token has one id"
+                    f"ids {seen[token]} and {token_id} are both {show(token)}; "
+                    "every token has one id",
+                    token_id=token_id,
                 )
             seen[token] = token_id
         needed = range(256) if self.alphabet == "bytes" else ()
@@ -416,7 +420,7 @@ class Vocabulary(Traits):
             )
 
     def _check_added_tokens(self) -> None:
-        texts: set[str] = set()
+        texts: dict[str, int] = {}
         for added in self.added_tokens:
             kind = "special" if added.special else "added"
             if not isinstance(added.text, str) or not added.text:
@@ -427,8 +431,12 @@ class Vocabulary(Traits):
                     f"{kind} token {added.text!r} has the flags {added[2:]!r}; expected booleans"
                 )
             if added.text in texts:
-                raise VocabularyError(f"{kind} token {added.text!r} is given twice")
-            texts.add(added.text)
+                raise VocabularyError(
+                    f"{kind} token {show(added.text)} is given twice, with ids {texts[added.text]} "
+                    f"and {added.id}",
+                    token_id=added.id,
+                )
+            texts[added.text] = added.id
             token = self._token(added.id)
             if token is None or (
                 added.is_plain and added.id not in self._only_added and token != _utf8(added.text)
@@ -442,30 +450,35 @@ class Vocabulary(Traits):
         if self.ranking == "ranks" and self._merges:
             raise VocabularyError("a vocabulary ranked by id has no merge list")
         tokens = self.tokens
-        only_added, special_ids = self._only_added, set(self.special_tokens.values())
-        twins = self.twins
+        not_merged = self._only_added | self.twins
         pairs: dict[tuple[int, int], int] = {}
         for rank, (left, right, new) in enumerate(self._merges):
             for part in (left, right, new):
-                if part not in tokens or part in only_added or part in twins:
-                    what = "a twin of another token" if part in twins else "not a token"
-                    if part in only_added:
-                        what = f"{'a special' if part in special_ids else 'an added'} token"
+                if part not in tokens or part in not_merged:
                     raise VocabularyError(
-                        f"merge {rank} is ({left}, {right}) -> {new}, but {part} is {what}"
+                        f"merge {rank} is ({left}, {right}) -> {new}, but {part} is "
+                        f"{self._why_not_merged(part)}",
+                        merge=rank,
                     )
-            # Lengths first: joining two huge tokens for every merge would be quadratic.
-            made, expected = len(tokens[left]) + len(tokens[right]), len(tokens[new])
-            if made != expected or tokens[left] + tokens[right] != tokens[new]:
+            if not is_join(tokens[new], tokens[left], tokens[right]):
                 raise VocabularyError(
-                    f"merge {rank} makes {tokens[left]!r} + {tokens[right]!r}, "
-                    f"but token {new} is {tokens[new]!r}"
+                    f"merge {rank} makes {show(tokens[left])} + {show(tokens[right])}, "
+                    f"but token {new} is {show(tokens[new])}",
+                    merge=rank,
                 )
-            if (left, right) in pairs:
+            if pairs.setdefault((left, right), rank) != rank:
                 raise VocabularyError(
-                    f"merges {pairs[left, right]} and {rank} merge the same pair ({left}, {right})"
+                    f"merges {pairs[left, right]} and {rank} merge the same pair ({left}, {right})",
+                    merge=rank,
                 )
-            pairs[left, right] = rank
+
+    def _why_not_merged(self, token_id: int) -> str:
+        if token_id not in self.tokens:
+            return "not a token"
+        if token_id in self.twins:
+            return "a twin of another token"
+        kind = "special" if token_id in self.special_tokens.values() else "added"
+        return f"the {kind} token {show(self.tokens[token_id])}"
 
     # ------------------------------------------------------------------ views
 
@@ -677,6 +690,14 @@ class Vocabulary(Traits):
             f"<Vocabulary {len(self)} tokens, {len(self._merges)} merges, "
             f"{len(self.special_tokens)} special, sha {self.fingerprint[:8]}>"
         )
+
+
+def is_join(token: bytes, left: bytes, right: bytes) -> bool:
+    """Whether a token is its two parts joined.
+
+    Comparing lengths first keeps a hostile file with many merges of long tokens cheap to reject.
+    """
+    return len(token) == len(left) + len(right) and token == left + right
 
 
 def _utf8(text: str) -> bytes:

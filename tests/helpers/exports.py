@@ -202,7 +202,7 @@ REFUSED: dict[str, Refused] = {
     "an empty text": _text(101, b"", "the text of token 101 is empty"),
     "another built-in token": _text(1, b"<s>", "token 1 is '<s>'; expected '<|bos|>'"),
     "a built-in token that is not UTF-8": _text(3, b"\xff", "token 3 is b'\\xff'; expected UTF-8"),
-    "another byte": _text(101, b"b", "token 101 is b'b'; expected 'a', byte 0x61"),
+    "another byte": _text(101, b"b", "token 101 is 'b'; expected 'a', byte 0x61"),
     "a raw space for a byte": _text(36, b" ", "expected 'Ġ', byte 0x20"),
     "a byte in the other letters": _text(4 + 0xAD, "ń".encode(), "expected '\\xad', byte 0xAD"),
     "the deciding byte in the other letters": _text(4 + 0x7F, "ġ".encode(), "byte 0x80")._replace(
@@ -216,13 +216,19 @@ REFUSED: dict[str, Refused] = {
     "ASCII, a space for a tab": _text(4, b" ", "token 4 is", AB_ASCII),
     "ASCII, a letter for a space": _text(7, b"\xc4\xa0", "token 7 is", AB_ASCII),
     "ASCII, another letter": _text(102, "é".encode(), "token 102 is", AB_ASCII),
-    "an output that is not the next id": _merge(0, (101, 102, 261), "expected it to make 260"),
-    "outputs out of order": _merge(1, (36, 260, 260), "expected it to make 261"),
-    "a special token as part": _merge(0, (3, 102, 260), "expected both parts in 4..259"),
-    "a special token as right part": _merge(0, (101, 3, 260), "expected both parts in 4..259"),
-    "itself as right part": _merge(0, (101, 260, 260), "expected both parts in 4..259"),
-    "a negative part": _merge(0, (101, -1, 260), "expected both parts in 4..259"),
-    "a later part": _merge(1, (36, 262, 261), "expected both parts in 4..260"),
-    "itself as part": _merge(1, (261, 102, 261), "expected both parts in 4..260"),
-    "other bytes": _merge(2, (101, 102, 262), "b'a' and b'b' do not make b'aa', which 262 is"),
+    "an output that is not the next id": _merge(
+        0, (101, 102, 261), "merge 0 makes b'a' + b'b', but token 261 is b' ab'"
+    ),
+    "outputs out of order": _merge(
+        1, (36, 260, 260), "merge 1 makes b' ' + b'ab', but token 260 is b'ab'"
+    ),
+    "a special token as part": _merge(0, (3, 102, 260), "3 is the special token b'<|pad|>'"),
+    "a special token as right part": _merge(0, (101, 3, 260), "3 is the special token b'<|pad|>'"),
+    "itself as right part": _merge(
+        0, (101, 260, 260), "makes b'a' + b'ab', but token 260 is b'ab'"
+    ),
+    "a negative part": _merge(0, (101, -1, 260), "-1 is not a token"),
+    "a later part": _merge(1, (36, 262, 261), "makes b' ' + b'aa', but token 261 is b' ab'"),
+    "itself as part": _merge(1, (261, 102, 261), "makes b' ab' + b'b', but token 261 is b' ab'"),
+    "other bytes": _merge(2, (101, 102, 262), "makes b'a' + b'b', but token 262 is b'aa'"),
 }

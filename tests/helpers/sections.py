@@ -63,6 +63,14 @@ def _length(data: bytes, at: int, length: int) -> bytes:
 
 
 LOOSE = section([(260, b"loose")], [], vocab_size=261)  # ends with a token
+_MADE = section(
+    [(260, b"<|"), (261, b"bo"), (262, b"s|"), (263, b"bos|"), (264, b"<|bos|")],
+    [
+        *((60, 124, 260, 0), (98, 111, 261, 1), (115, 124, 262, 2)),
+        *((261, 262, 263, 3), (260, 263, 264, 4), (264, 62, 256, 5)),
+    ],
+    vocab_size=265,
+)
 _GPT2 = the("gpt2").fingerprint
 
 # What is wrong: the section, the offset and words of Python's error, and the status in C; "OK" for
@@ -93,14 +101,15 @@ REFUSED: dict[str, tuple[bytes, int, str, str]] = {
     "a left part out of range": (section(merges=[(262, 104, 260, 0), MERGES[1]]), 57, "262 is not a token", "BAD_MERGE"),
     "a right part out of range": (section(merges=[(116, MOST, 260, 0), MERGES[1]]), 57, "4294967295 is not a token", "BAD_MERGE"),
     "a missing merge output": (section(merges=[MERGES[0], (260, 101, 262, 1)]), 73, "262 is not a token", "BAD_MERGE"),
-    "a special token as part": (section(merges=[(256, 104, 260, 0), MERGES[1]]), 57, "256 is the special token '<|bos|>'", "BAD_MERGE"),
-    "a special token as output": (section(merges=[(116, 104, 259, 0), MERGES[1]]), 57, "259 is the special token '<|unk|>'", "BAD_MERGE"),
-    "an output of other bytes": (section(merges=[(104, 116, 260, 0), MERGES[1]]), 57, "make b'ht', and 260 is b'th'", "BAD_MERGE"),
+    "a special token as part": (section(merges=[(256, 104, 260, 0), MERGES[1]]), 57, "256 is the special token b'<|bos|>'", "BAD_MERGE"),
+    "a special token as output": (section(merges=[(116, 104, 259, 0), MERGES[1]]), 57, "token 259 is b'<|unk|>'", "BAD_MERGE"),
+    "an output of other bytes": (section(merges=[(104, 116, 260, 0), MERGES[1]]), 57, "makes b'h' + b't', but token 260 is b'th'", "BAD_MERGE"),
     "a length of the last token that is the first's": (section(TOKENS[:1], [], counts=(2, 0)) + struct.pack("<2I", 261, 3), 50, "a token of 3 bytes", "BAD_LENGTH"),
-    "a part that is no token": (section(merges=[MERGES[0], (999, 101, 261, 0)]), 73, "999 is not a token", "BAD_MERGE"),
-    "a merge twice": (section(merges=[MERGES[0], MERGES[0]]), 73, "the same rank 0", "DUPLICATE_MERGE"),
-    "a rank used twice": (section(merges=[MERGES[0], (260, 101, 261, 0)]), 73, "the same rank 0", "DUPLICATE_MERGE"),
-    "a pair used twice": (section(merges=[*MERGES, (116, 104, 260, 2)]), 89, "record 0 merges the same pair", "DUPLICATE_MERGE"),
+    "a part that is no token": (section(merges=[MERGES[0], (999, 101, 261, 0)]), 73, "has rank 0, as has an earlier record", "BAD_MERGE"),
+    "a merge twice": (section(merges=[MERGES[0], MERGES[0]]), 73, "has rank 0, as has an earlier record", "DUPLICATE_MERGE"),
+    "a special token that merges make": (_MADE, 172, "merge 5 uses id 256, which is also a special", "BAD_MERGE"),
+    "a rank used twice": (section(merges=[MERGES[0], (260, 101, 261, 0)]), 73, "has rank 0, as has an earlier record", "DUPLICATE_MERGE"),
+    "a pair used twice": (section(merges=[*MERGES, (116, 104, 260, 2)]), 89, "merges 0 and 2 merge the same pair", "DUPLICATE_MERGE"),
     "one byte too many": (section() + b"\0", 89, "1 bytes follow the last merge", "TRAILING_BYTES"),
     "more merges than counted": (section(counts=(2, 1)), 73, "16 bytes follow the last merge", "TRAILING_BYTES"),
     "fewer merges than counted": (section(counts=(2, 3)), 36, "claims 2 tokens and 3 merges", "BAD_COUNTS"),
@@ -124,7 +133,7 @@ REFUSED: dict[str, tuple[bytes, int, str, str]] = {
     "version 2, billions": (section(version=2, counts=(MOST, MOST), vocab_size=MOST), 72, "claims 4294967295 tokens", "BAD_COUNTS"),
     "version 2, a wrong size": (section(version=2, vocab_size=263), 8, "vocab_size is 263", "BAD_VOCAB_SIZE"),
     "version 2, a wrong role": (section(version=2, roles=(256, 257, 258, 12)), 24, "unk is id 12", "BAD_SPECIAL"),
-    "version 2, a wrong merge": (section(merges=[(116, 104, 261, 0), MERGES[1]], version=2), 93, "its parts make b'th', and 261 is b'the'", "BAD_MERGE"),
+    "version 2, a wrong merge": (section(merges=[(116, 104, 261, 0), MERGES[1]], version=2), 93, "makes b't' + b'h', but token 261 is b'the'", "BAD_MERGE"),
     "another fingerprint": (section(version=2, pattern=b"gpt2"), 40, f"has {_GPT2}; the section must be written again", "OK"),
     "another pattern": (section(version=2, pattern=b"ck", fingerprint=_GPT2), 40, f"fingerprint is {_GPT2}", "OK"),
     "an unknown name": (section(version=2, pattern=b"gtp2"), 72, "unknown pattern 'gtp2'", "OK"),

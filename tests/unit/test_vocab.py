@@ -102,7 +102,7 @@ def test_ids_may_have_gaps_and_be_large():
         ({"merge_ids": [(97, 300, 256)]}, "300 is not a token"),
         ({"merge_ids": [(97, 99, 256)]}, "merge 0 makes b'a' . b'c', but token 256 is b'ab'"),
         ({"merge_ids": [(97, 98, 256), (97, 98, 256)]}, "merges 0 and 1"),
-        ({"merge_ids": [(257, 98, 256)]}, "257 is a special token"),
+        ({"merge_ids": [(257, 98, 256)]}, "257 is the special token b'<s>'"),
         ({"alphabet": "utf-8"}, "alphabet is 'utf-8'"),
         ({"ranking": "rank"}, "ranking is 'rank'"),
         ({"ranking": "ranks"}, "ranked by id has no merge list"),

@@ -241,13 +241,14 @@ def files_beside(path: Path) -> list[Path]:
 
 def _files_read(path: Path) -> list[Path]:
     """Return the paths of all files that `load` may read, whether or not they exist."""
-    if not path.is_dir() and path.name not in ("vocab.json", "encoder.json"):
-        return [path, *files_beside(path)]
-    from byteweld.formats import ck_binary, vocab_merges
+    is_folder = path.is_dir()
+    found = [] if is_folder else [path, *files_beside(path)]
+    if is_folder or path.name in ("vocab.json", "encoder.json"):
+        from byteweld.formats import ck_binary, vocab_merges
 
-    if path.is_dir():
-        return [*ck_binary.files_in(path), *vocab_merges.files_in(path)]
-    return [path, *files_beside(path), *vocab_merges.files_in(path.parent)]
+        folder, others = (path, ck_binary.NAMES) if is_folder else (path.parent, ())
+        found += [folder / name for name in (*others, *vocab_merges.NAMES)]
+    return found
 
 
 def _module(name: str) -> Any:

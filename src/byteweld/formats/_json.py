@@ -6,25 +6,19 @@ Strict means UTF-8, no repeated keys, no NaN, no lone surrogates, and bounded ne
 from __future__ import annotations
 
 import re
-import reprlib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final, NoReturn
 
 from byteweld._files import read_regular, read_start
 from byteweld.errors import FormatError, MissingKeyError, UnsupportedError
+from byteweld.errors import show as show
 from byteweld.vocab import MAX_ID
 
 MAX_FILE_BYTES: Final = 1 << 30  # the largest known vocabularies have 20 MB
 MAX_BESIDE_BYTES: Final = 1 << 28  # sidecars, configs, reports; a million special tokens have 40 MB
 
 _SURROGATE_ESCAPE: Final = rb"\\u[dD][89a-fA-F]"
-
-# Errors show values shortened, and never deeper than a few levels: a hostile file may nest its
-# values nearly as deep as Python's own stack.
-_SHOWN = reprlib.Repr()
-_SHOWN.maxstring = _SHOWN.maxother = 200
-show = _SHOWN.repr
 
 
 def read_file(path: Path, limit: int | None = None) -> bytes:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from byteweld.errors import ByteweldError
+from byteweld.errors import VocabularyError
 from byteweld.patterns import is_over_bytes, pattern_name
 from byteweld.vocab import Vocabulary
 
 
-class NotHeldError(ByteweldError):
+class NotHeldError(VocabularyError):
     """Why a format cannot hold a vocabulary; `formats` puts the name of the format before it."""
 
 
@@ -50,10 +50,12 @@ def check_merged_ids(vocab: Vocabulary, first_byte_id: int, first_id: int) -> in
     """Raise unless each merge makes the next id, from earlier ones; return the id after them."""
     for rank, (left, right, new) in enumerate(vocab.merge_ids):
         if new != first_id + rank:
-            raise NotHeldError(f"merge {rank} makes id {new}, not {first_id + rank}")
+            raise NotHeldError(f"merge {rank} makes id {new}, not {first_id + rank}", merge=rank)
         if not (first_byte_id <= left < new and first_byte_id <= right < new):
             raise NotHeldError(
-                f"merge {rank} makes id {new} from {left} and {right}, not from earlier ids"
+                f"merge {rank} makes id {new} from {left} and {right}; "
+                f"expected both parts in {first_byte_id}..{new - 1}",
+                merge=rank,
             )
     return first_id + len(vocab.merge_ids)
 
@@ -63,11 +65,3 @@ def check_no_more(vocab: Vocabulary, size: int) -> None:
     if len(vocab.tokens) != size:
         extra = next(token_id for token_id in vocab.tokens if token_id >= size)
         raise NotHeldError(f"token {extra}, {vocab.tokens[extra]!r}, is not made by a merge")
-
-
-def is_join(token: bytes, left: bytes, right: bytes) -> bool:
-    """Whether a token is its two parts joined.
-
-    Comparing lengths first keeps a hostile file with many merges of long tokens cheap to reject.
-    """
-    return len(token) == len(left) + len(right) and token == left + right

@@ -10,22 +10,20 @@ say. Writing gives the canonical section. docs/formats/bpe1.md has the byte tabl
 from __future__ import annotations
 
 import os
-import reprlib
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import BinaryIO, Final, Literal, NamedTuple
+from typing import BinaryIO, Final, Literal, NamedTuple, NoReturn
 
 from byteweld import formats
 from byteweld._files import read_part
 from byteweld.errors import FormatError, PatternError, UnsupportedError, VocabularyError
-from byteweld.formats._json import MAX_FILE_BYTES, read_file
+from byteweld.formats._json import MAX_FILE_BYTES, read_file, show
 from byteweld.formats._limits import (
     NotHeldError,
     check_alphabet,
     check_bytes,
     check_merge_list,
-    is_join,
 )
 from byteweld.patterns import pattern_name
 from byteweld.vocab import ROLES, Merge, Vocabulary
@@ -40,29 +38,31 @@ _TOKEN: Final = struct.Struct("<2I")  # id, length; the bytes follow
 _MERGE: Final = struct.Struct("<4I")  # left, right, output, rank
 _CHECKSUM: Final = struct.Struct("<I")  # in version 2, at the end: the CRC-32C of all before it
 
-_VOCAB_SIZE_AT: Final = 8  # offset in the header
-_ROLES_AT: Final = 12  # offset of the ids of the roles
+# Offsets of fields, for errors.
+_VERSION_AT: Final = 4
+_VOCAB_SIZE_AT: Final = 8
+_ROLES_AT: Final = 12
 _PATTERN_LENGTH_AT: Final = _HEADER.size
 _FINGERPRINT_AT: Final = _HEADER.size + 4
 _PATTERN_AT: Final = _HEADER.size + _MORE.size
+
 _IMPLICIT: Final = 256 + len(ROLES)  # bytes and special tokens need no token record
 _BLOCK_BYTES: Final = 1 << 20  # how much of an open file is read at a time
-
 _SPECIAL_TEXTS: Final[Mapping[str, str]] = {role: f"<|{role}|>" for role in ROLES}
 
-_show = reprlib.repr  # a token may be as long as the file
 
-
-class _Section(NamedTuple):
+class _Section:
     """The bytes of a section, and where they are, for errors."""
 
-    data: bytes
-    path: str | os.PathLike[str] | None
-    start: int  # offset in the file
-    end: int  # where the records end: before the checksum, if there is one
+    def __init__(self, data: bytes, path: str | os.PathLike[str] | None, start: int) -> None:
+        self.data = data
+        self.path = path
+        self.start = start  # offset in the file
+        self.end = len(data)  # of the records: before the checksum, if there is one
 
-    def error(self, message: str, offset: int) -> FormatError:
-        return FormatError(message, path=self.path, offset=self.start + offset)
+    def fail(self, message: str, offset: int | None) -> NoReturn:
+        at = None if offset is None else self.start + offset
+        raise FormatError(message, path=self.path, offset=at)
 
 
 class _Header(NamedTuple):
@@ -70,13 +70,8 @@ class _Header(NamedTuple):
     roles: dict[str, int]
     token_count: int
     merge_count: int
-    pattern_length: int
+    records_at: int  # the offset of the first record
     fingerprint: str | None  # version 1 has none
-
-    @property
-    def size(self) -> int:
-        """The offset of the first record."""
-        return _HEADER.size if self.fingerprint is None else _PATTERN_AT + self.pattern_length
 
 
 def recognize(path: Path, head: bytes) -> bool:
@@ -93,11 +88,7 @@ def load(path: Path, *, offset: int = 0, length: int | None = None) -> Vocabular
     A section inside a larger file starts at `offset` and has `length` bytes, or all up to the end.
     Only those are read. A file that is nothing but a section may be compressed.
     """
-    _check_range(offset, length)
-    if offset == 0 and length is None:
-        return _parse(read_file(path), path, 0)
-    data = read_part(path, offset, _limit(length))
-    return _parse(_complete(data, length, path, offset), path, offset)
+    return read(path, offset=offset, length=length)
 
 
 def read(
@@ -122,38 +113,38 @@ def read(
     >>> read(b"container" + section + b"more", offset=9, length=len(section)) == vocab
     True
     """
-    _check_range(offset, length)
+    for name, value in (("offset", offset), ("length", length)):
+        if value is not None and (type(value) is not int or value < 0):
+            raise ValueError(f"{name} is {value!r}; it must be an integer of at least 0")
+    start = offset or 0
+    path: str | os.PathLike[str] | None = None
+    # One byte more than the largest section distinguishes a larger one.
+    limit = min(MAX_FILE_BYTES + 1, MAX_FILE_BYTES + 1 if length is None else length)
     if isinstance(source, (str, os.PathLike)):
-        return load(Path(source), offset=offset or 0, length=length)
-    if isinstance(source, (bytes, bytearray, memoryview)):
-        start = offset or 0
-        view = memoryview(source).cast("B")
-        data = bytes(view[start : None if length is None else start + length])
-        return _parse(_complete(data, length, None, start), None, start)
-    return _read_open(source, offset, length)
-
-
-def _read_open(file: BinaryIO, offset: int | None, length: int | None) -> Vocabulary:
-    if not hasattr(file, "read"):
+        path = Path(source)
+        whole = start == 0 and length is None
+        data = read_file(path) if whole else read_part(path, start, limit)
+    elif isinstance(source, Buffer):
+        data = bytes(memoryview(source).cast("B")[start : start + limit])
+    elif hasattr(source, "read"):
+        if offset is not None:
+            source.seek(offset)
+        start = _position(source)
+        named = getattr(source, "name", None)
+        path = named if isinstance(named, (str, os.PathLike)) else None
+        data = b"".join(_blocks(source, limit))
+    else:
         raise TypeError(
-            f"source is a {type(file).__name__}; expected bytes, a path or an open binary file"
+            f"source is a {type(source).__name__}; expected bytes, a path or an open binary file"
         )
-    if offset is not None:
-        file.seek(offset)
-    start = _position(file)
-    name = getattr(file, "name", None)
-    path = name if isinstance(name, (str, os.PathLike)) else None
-    blocks: list[bytes] = []
-    rest = _limit(length)
-    while rest:
-        block = file.read(min(rest, _BLOCK_BYTES))
-        if not isinstance(block, bytes):
-            raise TypeError(f"the file returned {block!r}; expected one that is open for bytes")
-        if not block:
-            break
-        blocks.append(block)
-        rest -= len(block)
-    return _parse(_complete(b"".join(blocks), length, path, start), path, start)
+    section = _Section(data, path, start)
+    if len(data) > MAX_FILE_BYTES:
+        section.fail(f"the section has more than {MAX_FILE_BYTES} bytes, the most that is read", 0)
+    if length is not None and len(data) < length:
+        section.fail(
+            f"the section has {length} bytes, but only {len(data)} follow byte {start}", len(data)
+        )
+    return _parse(section)
 
 
 def _position(file: BinaryIO) -> int:
@@ -164,61 +155,38 @@ def _position(file: BinaryIO) -> int:
         return 0
 
 
-def _check_range(offset: int | None, length: int | None) -> None:
-    for name, value in (("offset", offset), ("length", length)):
-        if value is not None and (type(value) is not int or value < 0):
-            raise ValueError(f"{name} is {value!r}; it must be an integer of at least 0")
+def _blocks(file: BinaryIO, limit: int) -> Iterator[bytes]:
+    while limit:
+        block = file.read(min(limit, _BLOCK_BYTES))
+        if not isinstance(block, bytes):
+            raise TypeError(f"the file returned {block!r}; expected one that is open for bytes")
+        if not block:
+            break
+        yield block
+        limit -= len(block)
 
 
-def _limit(length: int | None) -> int:
-    """Return how many bytes to read: one more than the largest section tells a larger one."""
-    most = MAX_FILE_BYTES + 1
-    return most if length is None else min(length, most)
-
-
-def _complete(
-    data: bytes, length: int | None, path: str | os.PathLike[str] | None, start: int
-) -> bytes:
-    """Return the bytes of a section if all of them were there, and not too many."""
-    if len(data) > MAX_FILE_BYTES:
-        raise FormatError(
-            f"the section has more than {MAX_FILE_BYTES} bytes, the most that is read",
-            path=path,
-            offset=start,
-        )
-    if length is not None and len(data) < length:
-        raise FormatError(
-            f"the section has {length} bytes, but only {len(data)} follow byte {start}",
-            path=path,
-            offset=start + len(data),
-        )
-    return data
-
-
-def _parse(data: bytes, path: str | os.PathLike[str] | None, start: int) -> Vocabulary:
-    """Parse a whole section, which starts at `start` in a file."""
-    section, header = _read_header(_Section(data, path, start, len(data)))
+def _parse(section: _Section) -> Vocabulary:
+    header = _read_header(section)
     pattern = _read_pattern(section, header)
-    tokens, offset = _read_tokens(section, header)
-    merges, offset = _read_merges(section, offset, tokens, header)
-    if offset != section.end:
-        raise section.error(
-            f"{section.end - offset} bytes follow the last merge record; expected none", offset
-        )
+    tokens, tokens_at, merges_at = _read_tokens(section, header)
+    merges = _read_merges(section, header, merges_at)
     try:
         vocab = Vocabulary(
             tokens,
-            merges,
+            [merge for merge, _ in merges],
             special_tokens={_SPECIAL_TEXTS[role]: i for role, i in header.roles.items()},
             pattern=pattern,
             roles=header.roles,
         )
+        check(vocab)
     except PatternError as error:
-        raise section.error(str(error), _PATTERN_AT) from error
+        section.fail(str(error), _PATTERN_AT)
     except VocabularyError as error:
-        raise FormatError(str(error), path=path) from error
-    if header.fingerprint is not None and vocab.fingerprint != header.fingerprint:
-        raise section.error(
+        at = tokens_at.get(error.token_id) if error.merge is None else merges[error.merge][1]
+        section.fail(str(error), at)
+    if header.fingerprint not in (None, vocab.fingerprint):
+        section.fail(
             f"the fingerprint is {header.fingerprint}, but the vocabulary that was read has "
             f"{vocab.fingerprint}; the section must be written again from its source",
             _FINGERPRINT_AT,
@@ -226,207 +194,156 @@ def _parse(data: bytes, path: str | os.PathLike[str] | None, start: int) -> Voca
     return vocab
 
 
-def _read_header(section: _Section) -> tuple[_Section, _Header]:
-    """Read the header, and check what can be checked before the tables; find where they end."""
+def _read_header(section: _Section) -> _Header:
+    """Read the header, and check what can be checked before the tables."""
     data = section.data
     if not data.startswith(_MAGIC):
-        raise section.error(f"expected {_MAGIC!r}, found {data[:4]!r}", 0)
+        section.fail(f"expected {_MAGIC!r}, found {data[:4]!r}", 0)
     if len(data) < _HEADER.size:
-        raise section.error(
+        section.fail(
             f"the section ends inside the header, which has {_HEADER.size} bytes", len(data)
         )
     _, version, vocab_size, *role_ids, token_count, merge_count = _HEADER.unpack_from(data)
-    pattern_length, fingerprint = 0, None
-    records_at = _HEADER.size
+    records_at, fingerprint = _HEADER.size, None
     if version == 2:
-        section = _check_checksum(section)
+        _check_checksum(section)
         pattern_length, digest = _MORE.unpack_from(data, _HEADER.size)
-        fingerprint = digest.hex()
-        records_at = _PATTERN_AT
-        if pattern_length > section.end - records_at:
-            raise section.error(
+        rest = section.end - _PATTERN_AT
+        if pattern_length > rest:
+            section.fail(
                 f"the header claims a pattern of {pattern_length} bytes, "
-                f"but {section.end - records_at} bytes follow it",
+                f"but {rest} bytes follow it",
                 _PATTERN_LENGTH_AT,
             )
-        records_at += pattern_length
+        records_at, fingerprint = _PATTERN_AT + pattern_length, digest.hex()
     elif version != 1:
-        raise section.error(f"version is {version}; only 1 and 2 can be read", 4)
+        section.fail(f"version is {version}; only 1 and 2 can be read", _VERSION_AT)
     least = token_count * (_TOKEN.size + 1) + merge_count * _MERGE.size
     if least > section.end - records_at:
-        raise section.error(
+        section.fail(
             f"the header claims {token_count} tokens and {merge_count} merges, at least {least} "
             f"bytes, but {section.end - records_at} bytes follow it",
             records_at,
         )
     if not _IMPLICIT <= vocab_size <= _IMPLICIT + token_count:
-        raise section.error(
+        section.fail(
             f"vocab_size is {vocab_size}; 256 bytes, {len(ROLES)} special tokens and {token_count} "
             f"token records make {_IMPLICIT} to {_IMPLICIT + token_count} ids",
             _VOCAB_SIZE_AT,
         )
-    roles = dict(zip(ROLES, role_ids, strict=True))
-    _check_roles(roles, vocab_size, section)
-    return section, _Header(
-        vocab_size, roles, token_count, merge_count, pattern_length, fingerprint
-    )
+    owners: dict[int, str] = {}
+    for index, (role, token_id) in enumerate(zip(ROLES, role_ids, strict=True)):
+        at = _ROLES_AT + 4 * index
+        if not 256 <= token_id < vocab_size:
+            section.fail(f"{role} is id {token_id}; expected an id in 256..{vocab_size - 1}", at)
+        if owners.setdefault(token_id, role) != role:
+            section.fail(
+                f"{owners[token_id]} and {role} are both id {token_id}; each needs its own", at
+            )
+    roles = {role: token_id for token_id, role in owners.items()}
+    return _Header(vocab_size, roles, token_count, merge_count, records_at, fingerprint)
 
 
-def _check_checksum(section: _Section) -> _Section:
-    """Check the CRC-32C of a section of version 2; return the section without it."""
+def _check_checksum(section: _Section) -> None:
+    """Check the CRC-32C of a section of version 2, which is after its records."""
     from byteweld import _native  # the engine, loaded only when it is needed
 
-    least = _PATTERN_AT + _CHECKSUM.size
-    end = len(section.data) - _CHECKSUM.size
-    if len(section.data) < least:
-        raise section.error(
+    section.end -= _CHECKSUM.size
+    if section.end < _PATTERN_AT:
+        section.fail(
             f"the section ends inside the header of version 2, which has {_PATTERN_AT} bytes and "
             f"is followed by a checksum of {_CHECKSUM.size}",
             len(section.data),
         )
-    (expected,) = _CHECKSUM.unpack_from(section.data, end)
-    found = _native.crc32c(section.data[:end])
+    (expected,) = _CHECKSUM.unpack_from(section.data, section.end)
+    found = _native.crc32c(section.data[: section.end])
     if found != expected:
-        raise section.error(
+        section.fail(
             f"the checksum is 0x{expected:08X}, but that of the section is 0x{found:08X}; "
             "it is damaged or not complete",
-            end,
+            section.end,
         )
-    return section._replace(end=end)
 
 
 def _read_pattern(section: _Section, header: _Header) -> str | None:
-    if header.pattern_length == 0:
-        return None
-    data = section.data[_PATTERN_AT : _PATTERN_AT + header.pattern_length]
+    data = section.data[_PATTERN_AT : header.records_at]
     try:
-        return data.decode("utf-8")
+        return data.decode("utf-8") or None
     except UnicodeDecodeError as error:
-        raise section.error(
-            f"the pattern is {_show(data)}; expected UTF-8 ({error.reason})",
+        section.fail(
+            f"the pattern is {show(data)}; expected UTF-8 ({error.reason})",
             _PATTERN_AT + error.start,
-        ) from None
+        )
 
 
-def _check_roles(roles: Mapping[str, int], vocab_size: int, section: _Section) -> None:
-    owners: dict[int, str] = {}
-    for index, (role, token_id) in enumerate(roles.items()):
-        offset = _ROLES_AT + 4 * index
-        if not 256 <= token_id < vocab_size:
-            raise section.error(
-                f"{role} is id {token_id}; expected an id in 256..{vocab_size - 1}", offset
-            )
-        if token_id in owners:
-            raise section.error(
-                f"{owners[token_id]} and {role} are both id {token_id}; each needs its own", offset
-            )
-        owners[token_id] = role
-
-
-def _read_tokens(section: _Section, header: _Header) -> tuple[dict[int, bytes], int]:
-    """Read the token records; return every token by id, and the offset of the merge records."""
-    tokens = {byte: bytes([byte]) for byte in range(256)}
-    tokens |= {i: _SPECIAL_TEXTS[role].encode() for role, i in header.roles.items()}
-    implicit = frozenset(tokens)
-    owners = {bytes([byte]): byte for byte in range(256)}  # bytes -> id, of ordinary tokens
-    listed: set[int] = set()
-    offset = header.size
+def _read_tokens(
+    section: _Section, header: _Header
+) -> tuple[dict[int, bytes], dict[int | None, int], int]:
+    """Return every token by id, the offsets of their records, and that of the merge records."""
+    implicit = {byte: bytes([byte]) for byte in range(256)}
+    implicit |= {i: _SPECIAL_TEXTS[role].encode() for role, i in header.roles.items()}
+    tokens = dict(implicit)
+    offsets: dict[int | None, int] = {}
+    at = header.records_at
     for number in range(header.token_count):
-        at = offset
-        token_id, token, offset = _read_token(section, at, number)
+        token_id, token = _read_token(section, at, number)
+        problem = None
         if token_id >= header.vocab_size:
-            raise section.error(
-                f"token record {number} has id {token_id}; the last id is {header.vocab_size - 1}",
-                at,
+            problem = f"has id {token_id}; the last id is {header.vocab_size - 1}"
+        elif token_id in offsets:
+            problem = f"has id {token_id}, which an earlier record has"
+        elif implicit.get(token_id, token) != token:
+            problem = (
+                f"says that id {token_id} is {show(token)}; it is always {implicit[token_id]!r}"
             )
-        if token_id in listed:
-            raise section.error(
-                f"token record {number} has id {token_id}, which an earlier record has", at
-            )
-        listed.add(token_id)
-        if token_id in implicit:
-            if token != tokens[token_id]:
-                raise section.error(
-                    f"token record {number} says that id {token_id} is {_show(token)}; "
-                    f"it is always {tokens[token_id]!r}",
-                    at,
-                )
-            continue
-        if token in owners:
-            raise section.error(
-                f"ids {owners[token]} and {token_id} are both {_show(token)}; "
-                "every token has one id",
-                at,
-            )
-        owners[token] = token_id
+        if problem is not None:
+            section.fail(f"token record {number} {problem}", at)
         tokens[token_id] = token
+        offsets[token_id] = at
+        at += _TOKEN.size + len(token)
     if len(tokens) != header.vocab_size:
-        raise section.error(
+        section.fail(
             f"vocab_size is {header.vocab_size}, but the tables hold {len(tokens)} ids",
             _VOCAB_SIZE_AT,
         )
-    return tokens, offset
+    return tokens, offsets, at
 
 
-def _read_token(section: _Section, at: int, number: int) -> tuple[int, bytes, int]:
-    """Read one token record; return its id, its bytes and the offset after it."""
-    if section.end - at < _TOKEN.size:
-        raise section.error(f"the section ends inside token record {number}", at)
-    token_id, length = _TOKEN.unpack_from(section.data, at)
+def _read_token(section: _Section, at: int, number: int) -> tuple[int, bytes]:
+    """Return the id and the bytes of one token record."""
     start = at + _TOKEN.size
+    if start > section.end:
+        section.fail(f"the section ends inside token record {number}", at)
+    token_id, length = _TOKEN.unpack_from(section.data, at)
     if not 1 <= length <= section.end - start:
         found = "an empty token" if length == 0 else f"a token of {length} bytes"
-        raise section.error(
+        section.fail(
             f"token record {number} declares {found}; expected 1 to {section.end - start} bytes, "
             "the rest of the section",
             at + 4,
         )
-    return token_id, section.data[start : start + length], start + length
+    return token_id, section.data[start : start + length]
 
 
-def _read_merges(
-    section: _Section, start: int, tokens: Mapping[int, bytes], header: _Header
-) -> tuple[list[Merge], int]:
-    """Read the merge records; return the merges in order of rank, and the offset after them."""
+def _read_merges(section: _Section, header: _Header, start: int) -> list[tuple[Merge, int]]:
+    """Return the merges, each with the offset of its record, in order of rank."""
     end = start + header.merge_count * _MERGE.size
     if end > section.end:
-        raise section.error(
+        section.fail(
             f"{header.merge_count} merge records need {end - start} bytes, "
             f"but {section.end - start} remain",
             start,
         )
-    special = {token_id: role for role, token_id in header.roles.items()}
-    by_rank: dict[int, Merge] = {}
-    numbers: dict[tuple[int, int], int] = {}  # pair -> number of its record
-    for number in range(header.merge_count):
-        at = start + number * _MERGE.size
-        left, right, new, rank = _MERGE.unpack_from(section.data, at)
-        problem = _find_merge_problem(Merge(left, right, new), tokens, special)
-        if problem is None and rank in by_rank:
-            problem = f"an earlier record has the same rank {rank}"
-        if problem is None and (left, right) in numbers:
-            problem = f"record {numbers[left, right]} merges the same pair"
-        if problem is not None:
-            raise section.error(
-                f"merge record {number} is ({left}, {right}) -> {new}, but {problem}", at
-            )
-        by_rank[rank] = Merge(left, right, new)
-        numbers[left, right] = number
-    return [by_rank[rank] for rank in sorted(by_rank)], end
-
-
-def _find_merge_problem(
-    merge: Merge, tokens: Mapping[int, bytes], special: Mapping[int, str]
-) -> str | None:
-    for part in merge:
-        if part not in tokens:
-            return f"{part} is not a token; the last id is {len(tokens) - 1}"
-        if part in special:
-            return f"{part} is the special token {_SPECIAL_TEXTS[special[part]]!r}"
-    left, right, new = tokens[merge.left], tokens[merge.right], tokens[merge.new]
-    if not is_join(new, left, right):
-        return f"its parts make {_show(left + right)}, and {merge.new} is {_show(new)}"
-    return None
+    by_rank: dict[int, tuple[Merge, int]] = {}
+    for at in range(start, end, _MERGE.size):
+        *merge, rank = _MERGE.unpack_from(section.data, at)
+        if rank in by_rank:
+            number = (at - start) // _MERGE.size
+            section.fail(f"merge record {number} has rank {rank}, as has an earlier record", at)
+        by_rank[rank] = (Merge(*merge), at)
+    if end != section.end:
+        section.fail(f"{section.end - end} bytes follow the last merge record; expected none", end)
+    return [by_rank[rank] for rank in sorted(by_rank)]
 
 
 # ---------------------------------------------------------------------- writing
@@ -440,7 +357,7 @@ def check(vocab: Vocabulary) -> None:
         raise NotHeldError("its pattern is empty, and a pattern of no bytes means none")
     if set(vocab.special_tokens) != set(_SPECIAL_TEXTS.values()):
         raise NotHeldError(
-            f"its special tokens are {_show(list(vocab.special_tokens))}, "
+            f"its special tokens are {show(list(vocab.special_tokens))}, "
             f"not exactly {', '.join(_SPECIAL_TEXTS.values())}"
         )
     for role, text in _SPECIAL_TEXTS.items():
@@ -456,7 +373,9 @@ def check(vocab: Vocabulary) -> None:
     for rank, merge in enumerate(vocab.merge_ids):
         shared = special_ids.intersection(merge)
         if shared:
-            raise NotHeldError(f"merge {rank} uses id {min(shared)}, which is also a special token")
+            raise NotHeldError(
+                f"merge {rank} uses id {min(shared)}, which is also a special token", merge=rank
+            )
     if any(len(token) >= 2**32 for token in vocab.tokens.values()):
         raise NotHeldError("it has a token of 4 GiB or more")
 
@@ -495,7 +414,7 @@ def render(vocab: Vocabulary, path: Path, *, version: Version | None = None) -> 
     parts += [_MERGE.pack(*merge, rank) for rank, merge in enumerate(merges)]
     section = b"".join(parts)
     if version == 2:
-        from byteweld import _native  # as above
+        from byteweld import _native  # the engine, loaded only when it is needed
 
         section += _CHECKSUM.pack(_native.crc32c(section))
     return {path: section}

@@ -7,13 +7,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from byteweld import patterns
 from byteweld.errors import FormatError
-from byteweld.formats._json import parse_object, read_file, require_exactly, show
+from byteweld.formats._json import (
+    parse_object,
+    read_file,
+    read_list,
+    read_object,
+    require_exactly,
+    show,
+)
 from byteweld.formats._limits import (
     NotHeldError,
     check_alphabet,
@@ -37,7 +43,6 @@ _KEYS: Final = (
     "vocab",
 )
 _FIRST_KEY: Final = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"(?:%s)"' % "|".join(_KEYS).encode())
-_CANONICAL_ID: Final = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
 
 
 def recognize(path: Path, head: bytes) -> bool:
@@ -52,98 +57,72 @@ def recognize(path: Path, head: bytes) -> bool:
 def load(path: Path) -> Vocabulary:
     """Read an artifact; anything that schema v1 does not allow is a FormatError."""
     artifact = parse_object(read_file(path), path)
-    _check_head(artifact, path)
-    merges = _read_merges(artifact["merges"], path)
-    special_id = _FIRST_MERGE_ID + len(merges)
-    size = artifact["mergeable_vocab_size"]
-    if type(size) is not int or size != special_id:
+    # The version first, because it determines the keys.
+    found = artifact.get("schema_version", _SCHEMA_VERSION)
+    if type(found) is not int or found != _SCHEMA_VERSION:
         raise FormatError(
-            f"mergeable_vocab_size is {show(size)}; expected {special_id}, "
-            f"256 bytes and {len(merges)} merges",
-            path=path,
-        )
-    _check_special_tokens(artifact["special_tokens"], special_id, path)
-    tokens = _read_tokens(artifact["vocab"], special_id, path)
-    expected = {byte: bytes([byte]) for byte in range(256)} | {special_id: END_OF_TEXT.encode()}
-    for token_id, token in expected.items():
-        if tokens[token_id] != token:
-            raise FormatError(
-                f"vocab['{token_id}'] is {show(tokens[token_id])}; expected {token!r}", path=path
-            )
-    return Vocabulary(
-        tokens, merges, special_tokens={END_OF_TEXT: special_id}, pattern=patterns.GPT2
-    )
-
-
-def _check_head(artifact: Mapping[str, object], path: Path) -> None:
-    """Check version, keys and pattern; the version first, because it determines the keys."""
-    version = artifact.get("schema_version", _SCHEMA_VERSION)
-    if type(version) is not int or version != _SCHEMA_VERSION:
-        raise FormatError(
-            f"schema_version is {show(version)}; only {_SCHEMA_VERSION} can be read", path=path
+            f"schema_version is {show(found)}; only {_SCHEMA_VERSION} can be read", path=path
         )
     require_exactly(artifact, _KEYS, path)
-    pattern = artifact["pretokenizer_pattern"]
-    if pattern != patterns.GPT2:
-        raise FormatError(
-            f"pretokenizer_pattern is {show(pattern)}; schema v1 has only {patterns.GPT2!r}",
-            path=path,
-        )
+    merges = _read_merges(artifact["merges"], path)
+    special_id = _FIRST_MERGE_ID + len(merges)
+    for key, value in _settings(special_id).items():
+        found = artifact[key]
+        if found != value or show(found) != show(value):  # which tells 1 from 1.0 and True
+            raise FormatError(
+                f"{key} is {show(found)}; expected {value!r}, for {len(merges)} merges", path=path
+            )
+    tokens = _read_tokens(artifact["vocab"], special_id, path)
+    special_tokens = {END_OF_TEXT: special_id}
+    vocab = Vocabulary(tokens, merges, special_tokens=special_tokens, pattern=patterns.GPT2)
+    check(vocab)
+    return vocab
+
+
+def _settings(special_id: int) -> dict[str, object]:
+    """Return what is in every artifact, apart from tokens and merges."""
+    return {
+        "mergeable_vocab_size": special_id,
+        "pretokenizer_pattern": patterns.GPT2,
+        "schema_version": _SCHEMA_VERSION,
+        "special_tokens": {END_OF_TEXT: special_id},
+    }
 
 
 def _read_merges(raw: object, path: Path) -> list[Merge]:
-    """Read [[left, right], ...]; merge number n makes id 256 + n from ids below it."""
-    if type(raw) is not list:
-        raise FormatError(f"merges is {show(raw)}; expected a list of pairs of ids", path=path)
+    """Read [[left, right], ...]; merge number n makes id 256 + n."""
     merges = []
-    for rank, pair in enumerate(raw):
+    for rank, pair in enumerate(read_list(raw, "merges", path)):
         if type(pair) is not list or [type(part) for part in pair] != [int, int]:
             raise FormatError(
                 f"merges[{rank}] is {show(pair)}; expected a list of two integers", path=path
             )
         left, right = pair
-        new = _FIRST_MERGE_ID + rank
-        if not (0 <= left < new and 0 <= right < new):
-            raise FormatError(
-                f"merges[{rank}] is {show(pair)} and makes id {new}; "
-                f"expected ids in 0..{new - 1}, which exist before it",
-                path=path,
-            )
-        merges.append(Merge(left, right, new))
+        merges.append(Merge(left, right, _FIRST_MERGE_ID + rank))
     return merges
-
-
-def _check_special_tokens(raw: object, special_id: int, path: Path) -> None:
-    found = raw.get(END_OF_TEXT) if type(raw) is dict and len(raw) == 1 else None
-    if type(found) is not int or found != special_id:
-        raise FormatError(
-            f"special_tokens is {show(raw)}; expected {{{END_OF_TEXT!r}: {special_id}}}, "
-            "the first id after the merges",
-            path=path,
-        )
 
 
 def _read_tokens(raw: object, special_id: int, path: Path) -> dict[int, bytes]:
     """Read {"id": [byte, ...]} with every id of 0..special_id once, in canonical decimal."""
-    if type(raw) is not dict:
-        raise FormatError(f"vocab is {show(raw)}; expected an object of id: bytes", path=path)
+    ids = {str(token_id): token_id for token_id in range(special_id + 1)}
+    found = read_object(raw, "vocab", path)
+    odd = next((key for key in found if key not in ids), None)
+    if odd is not None:
+        raise FormatError(
+            f"vocab has the key {show(odd)}; expected ids in 0..{special_id} in decimal digits",
+            path=path,
+        )
     tokens: dict[int, bytes] = {}
-    for key, value in raw.items():
-        if _CANONICAL_ID.fullmatch(key) is None:
-            raise FormatError(
-                f"vocab has the key {show(key)}; expected an id in plain decimal digits", path=path
-            )
-        if int(key) > special_id:
-            raise FormatError(f"vocab has id {key}; the last id is {special_id}", path=path)
+    for key, token_id in ids.items():
+        if key not in found:
+            raise FormatError(f"vocab has no id {key}; expected 0..{special_id}", path=path)
+        value = found[key]
         if type(value) is not list or not all(type(b) is int and 0 <= b <= 255 for b in value):
             raise FormatError(
                 f"vocab[{key!r}] is {show(value)}; expected a list of integers in 0..255",
                 path=path,
             )
-        tokens[int(key)] = bytes(value)
-    if len(tokens) != special_id + 1:
-        missing = next(i for i in range(special_id + 1) if i not in tokens)
-        raise FormatError(f"vocab has no id {missing}; expected 0..{special_id}", path=path)
+        tokens[token_id] = bytes(value)
     return tokens
 
 
@@ -174,12 +153,8 @@ def check(vocab: Vocabulary) -> None:
 def render(vocab: Vocabulary, path: Path) -> dict[Path, bytes]:
     """Return the artifact to write."""
     special_id = vocab.special_tokens[END_OF_TEXT]
-    artifact = {
-        "mergeable_vocab_size": special_id,
+    artifact = _settings(special_id) | {
         "merges": [[left, right] for left, right, _ in vocab.merge_ids],
-        "pretokenizer_pattern": patterns.GPT2,
-        "schema_version": _SCHEMA_VERSION,
-        "special_tokens": {END_OF_TEXT: special_id},
         "vocab": {str(token_id): list(token) for token_id, token in vocab.tokens.items()},
     }
     return {path: json.dumps(artifact, sort_keys=True, separators=(",", ":")).encode("ascii")}

@@ -15,7 +15,7 @@ from typing import Final, Literal, NamedTuple, NoReturn
 from byteweld import patterns
 from byteweld._byte_letters import BYTE_TO_CHAR, CK_BYTE_TO_CHAR
 from byteweld._files import read_regular, read_start
-from byteweld.errors import FormatError
+from byteweld.errors import FormatError, VocabularyError
 from byteweld.formats._json import MAX_FILE_BYTES, parse_object, require_exactly, show
 from byteweld.formats._limits import (
     NotHeldError,
@@ -23,10 +23,9 @@ from byteweld.formats._limits import (
     check_merge_list,
     check_merged_ids,
     check_no_more,
-    is_join,
 )
 from byteweld.formats._sidecar import UNSET, Unset
-from byteweld.vocab import ASCII_BYTES, Merge, VocabAlphabet, Vocabulary
+from byteweld.vocab import ASCII_BYTES, AddedToken, VocabAlphabet, Vocabulary
 
 ByteMap = Literal["ck", "gpt2"]
 
@@ -36,6 +35,7 @@ FILES: Final[Mapping[str, str]] = {  # key of the JSON -> file; ck's loader acce
     "strings": "vocab_strings.bin",
     "merges": "vocab_merges.bin",
 }
+NAMES: Final = (META, *FILES.values())
 BUILT_IN: Final = ("<|unk|>", "<|bos|>", "<|eos|>", "<|pad|>")  # ids 0 to 3
 _ROLES: Final = {"unk": 0, "bos": 1, "eos": 2, "pad": 3}
 
@@ -47,15 +47,22 @@ _COUNTS: Final = ("vocab_size", "num_merges", "num_reserved_special_tokens", "ma
 _KEYS: Final = ("schema", "mode", *_COUNTS, *FILES)
 _META_LIMIT: Final = 1 << 16  # several times the size of three paths of 4096 bytes
 _INT32_MAX: Final = 2**31 - 1
+_MERGE_BYTES: Final = struct.calcsize("<3i")
 
-_LETTERS: Final[Mapping[ByteMap, Mapping[int, str]]] = {
+_LETTERS: Final[Mapping[str, Mapping[int, str]]] = {
     "ck": CK_BYTE_TO_CHAR,
     "gpt2": BYTE_TO_CHAR,
+    "ascii": {byte: chr(byte) for byte in ASCII_BYTES},
+}
+# Mode -> alphabet, and its number of bytes.
+_MODES: Final[Mapping[object, tuple[VocabAlphabet, int]]] = {
+    "bytelevel_bpe": ("bytes", 256),
+    "ascii_bpe": ("ascii", len(ASCII_BYTES)),
 }
 
 
 class _Meta(NamedTuple):
-    alphabet: Literal["bytes", "ascii"]
+    alphabet: VocabAlphabet
     vocab_size: int
     num_merges: int
     num_reserved: int
@@ -115,20 +122,26 @@ def load_with_map(path: Path, *, pattern: str | Unset | None = UNSET) -> tuple[V
     offsets = _read_table(path / FILES["offsets"], "<i", meta.vocab_size, "vocab_size")
     merges = _read_table(path / FILES["merges"], "<3i", meta.num_merges, "num_merges")
     texts = _read_texts(path / FILES["strings"], [offset for (offset,) in offsets])
-    special_tokens = _read_special_tokens(texts, meta)
     byte_map = _find_byte_map(texts, meta)
-    tokens = {token_id: text.encode() for text, token_id in special_tokens.items()}
-    tokens |= _read_alphabet(texts, meta, byte_map)
-    tokens |= _read_merged_tokens(texts, meta, byte_map)
-    merge_ids = _check_merges(merges, tokens, meta, path / FILES["merges"])
-    vocab = Vocabulary(
-        tokens,
-        merge_ids,
-        special_tokens=special_tokens,
-        pattern=_pattern_of(meta.alphabet) if isinstance(pattern, Unset) else pattern,
-        roles=_ROLES,
-        alphabet=meta.alphabet,
-    )
+    tokens = _read_tokens(texts, meta, _LETTERS["ascii" if meta.alphabet == "ascii" else byte_map])
+    special_tokens = [(tokens[i].decode(), i) for i in range(meta.first_byte_id)]
+    try:
+        vocab = Vocabulary(
+            tokens,
+            merges,
+            added_tokens=[AddedToken(text, i) for text, i in special_tokens],
+            pattern=_pattern_of(meta.alphabet) if isinstance(pattern, Unset) else pattern,
+            roles=_ROLES,
+            alphabet=meta.alphabet,
+        )
+        check_merged_ids(vocab, meta.first_byte_id, meta.first_merge_id)
+    except VocabularyError as error:
+        if error.token_id is not None:
+            texts.fail(error.token_id, str(error))
+        if error.merge is None:
+            raise
+        at = error.merge * _MERGE_BYTES
+        raise FormatError(str(error), path=path / FILES["merges"], offset=at) from None
     return vocab, byte_map
 
 
@@ -162,29 +175,27 @@ def _check_file_name(key: str, found: object, name: str, path: Path) -> None:
 
 def _read_sizes(meta: Mapping[str, object], path: Path) -> _Meta:
     mode = meta["mode"]
-    if mode not in ("bytelevel_bpe", "ascii_bpe"):
+    if not isinstance(mode, str) or mode not in _MODES:
         raise FormatError(
-            f"mode is {show(mode)}; expected 'bytelevel_bpe' or 'ascii_bpe'", path=path
+            f"mode is {show(mode)}; expected {' or '.join(map(repr, _MODES))}", path=path
         )
-    sizes: dict[str, int] = {}
     for key in _COUNTS:
         value = meta[key]
         if type(value) is not int or not 0 <= value <= _INT32_MAX:
             raise FormatError(
                 f"{key} is {show(value)}; expected an integer in 0..{_INT32_MAX}", path=path
             )
-        sizes[key] = value
-    vocab_size, num_merges, num_reserved, _ = sizes.values()
-    base = 256 if mode == "bytelevel_bpe" else len(ASCII_BYTES)
-    expected = len(BUILT_IN) + num_reserved + base + num_merges
-    if vocab_size != expected:
+    alphabet, base = _MODES[mode]
+    made = _Meta(alphabet, *(meta[key] for key in _COUNTS[:3]))  # type: ignore[arg-type]
+    expected = made.first_byte_id + base + made.num_merges
+    if made.vocab_size != expected:
         raise FormatError(
-            f"vocab_size is {vocab_size}; expected {expected}: {len(BUILT_IN)} built-in and "
-            f"{num_reserved} reserved special tokens, {base} bytes and {num_merges} merges",
+            f"vocab_size is {made.vocab_size}; expected {expected}: {len(BUILT_IN)} built-in and "
+            f"{made.num_reserved} reserved special tokens, {base} bytes and {made.num_merges} "
+            "merges",
             path=path,
         )
-    alphabet: Literal["bytes", "ascii"] = "bytes" if mode == "bytelevel_bpe" else "ascii"
-    return _Meta(alphabet, vocab_size, num_merges, num_reserved)
+    return made
 
 
 def _read_data(path: Path, limit: int, expected: str) -> bytes:
@@ -234,26 +245,8 @@ def _read_texts(path: Path, offsets: list[int]) -> _Texts:
     return _Texts(raw, tuple(offsets), path)
 
 
-def _read_special_tokens(texts: _Texts, meta: _Meta) -> dict[str, int]:
-    special_tokens: dict[str, int] = {}
-    for token_id in range(meta.first_byte_id):
-        text = texts.decode(token_id)
-        if token_id < len(BUILT_IN) and text != BUILT_IN[token_id]:
-            texts.fail(
-                token_id, f"token {token_id} is {show(text)}; expected {BUILT_IN[token_id]!r}"
-            )
-        if text in special_tokens:
-            texts.fail(
-                token_id,
-                f"tokens {special_tokens[text]} and {token_id} are both the special token "
-                f"{show(text)}; each has one id",
-            )
-        special_tokens[text] = token_id
-    return special_tokens
-
-
 def _find_byte_map(texts: _Texts, meta: _Meta) -> ByteMap:
-    """Tell the two maps apart by byte 0x7F, the first that differs; the rest is checked later."""
+    """Tell the two maps apart by byte 0x7F, the first that differs; `_read_tokens` checks all."""
     if meta.alphabet == "ascii":
         return "ck"
     _refuse_overlap(texts, meta)
@@ -283,34 +276,26 @@ def _refuse_overlap(texts: _Texts, meta: _Meta) -> None:
         )
 
 
-def _letters_of(meta: _Meta, byte_map: ByteMap) -> Mapping[int, str]:
-    return (
-        _LETTERS[byte_map]
-        if meta.alphabet == "bytes"
-        else {byte: chr(byte) for byte in ASCII_BYTES}
-    )
+def _read_tokens(texts: _Texts, meta: _Meta, letters: Mapping[int, str]) -> dict[int, bytes]:
+    """Return the bytes of every token: special tokens, the bytes of the mode in order, and merges.
 
-
-def _read_alphabet(texts: _Texts, meta: _Meta, byte_map: ByteMap) -> dict[int, bytes]:
-    """Check that the ids after the special tokens are the bytes of the mode, in order."""
-    letters = _letters_of(meta, byte_map)
+    Special tokens are written as they are, the others in letters.
+    """
+    alphabet = sorted(letters.items())
+    expected = dict(enumerate((text, "") for text in BUILT_IN)) | {
+        token_id: (letter, f", byte 0x{byte:02X}")
+        for token_id, (byte, letter) in enumerate(alphabet, meta.first_byte_id)
+    }
+    byte_of = {letter: byte for byte, letter in alphabet}
     tokens = {}
-    for token_id, (byte, letter) in enumerate(sorted(letters.items()), meta.first_byte_id):
-        if texts.raw[token_id] != letter.encode():
-            texts.fail(
-                token_id,
-                f"token {token_id} is {show(texts.raw[token_id])}; "
-                f"expected {letter!r}, byte 0x{byte:02X}",
-            )
-        tokens[token_id] = bytes([byte])
-    return tokens
-
-
-def _read_merged_tokens(texts: _Texts, meta: _Meta, byte_map: ByteMap) -> dict[int, bytes]:
-    byte_of = {letter: byte for byte, letter in _letters_of(meta, byte_map).items()}
-    tokens = {}
-    for token_id in range(meta.first_merge_id, meta.vocab_size):
+    for token_id, raw in enumerate(texts.raw):
         text = texts.decode(token_id)
+        known, what = expected.get(token_id, (text, ""))
+        if text != known:
+            texts.fail(token_id, f"token {token_id} is {show(text)}; expected {known!r}{what}")
+        if token_id < meta.first_byte_id:
+            tokens[token_id] = raw
+            continue
         strange = next((char for char in text if char not in byte_of), None)
         if strange is not None:
             texts.fail(
@@ -319,32 +304,6 @@ def _read_merged_tokens(texts: _Texts, meta: _Meta, byte_map: ByteMap) -> dict[i
             )
         tokens[token_id] = bytes(byte_of[char] for char in text)
     return tokens
-
-
-def _check_merges(
-    merges: list[tuple[int, ...]], tokens: Mapping[int, bytes], meta: _Meta, path: Path
-) -> list[Merge]:
-    """Check that merge n makes the n-th id after the bytes, from two earlier ids."""
-    checked = []
-    for rank, (left, right, new) in enumerate(merges):
-        problem = None
-        if new != meta.first_merge_id + rank:
-            problem = f"expected it to make {meta.first_merge_id + rank}"
-        elif not (meta.first_byte_id <= left < new and meta.first_byte_id <= right < new):
-            problem = f"expected both parts in {meta.first_byte_id}..{new - 1}"
-        elif not is_join(tokens[new], tokens[left], tokens[right]):
-            problem = (
-                f"{show(tokens[left])} and {show(tokens[right])} do not make "
-                f"{show(tokens[new])}, which {new} is"
-            )
-        if problem is not None:
-            raise FormatError(
-                f"merge {rank} is ({left}, {right}) -> {new}; {problem}",
-                path=path,
-                offset=12 * rank,
-            )
-        checked.append(Merge(left, right, new))
-    return checked
 
 
 # ---------------------------------------------------------------------- writing
@@ -394,12 +353,7 @@ def held(vocab: Vocabulary) -> Vocabulary:
 
 def files(vocab: Vocabulary, path: Path) -> list[Path]:
     """Return the four files of an export."""
-    return files_in(path)
-
-
-def files_in(folder: Path) -> list[Path]:
-    """Return the four files of an export."""
-    return [folder / name for name in (META, *FILES.values())]
+    return [path / name for name in NAMES]
 
 
 def render(vocab: Vocabulary, path: Path, *, max_piece_bytes: int = 0) -> dict[Path, bytes]:
