@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NamedTuple, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 from byteweld._files import sha256
 from byteweld.errors import FormatError, PatternError, UnsupportedError
@@ -20,6 +20,7 @@ from byteweld.formats._json import (
     read_file,
     read_ids,
     require,
+    require_exactly,
     show,
 )
 from byteweld.patterns import resolve_pattern
@@ -29,6 +30,11 @@ VERSION: Final = 1
 ALPHABETS: Final[tuple[str, ...]] = get_args(VocabAlphabet)
 
 _KEYS: Final = ("byteweld", "pattern", "special_tokens", "roles", "alphabet", "sha256")
+# Options that are needed without a sidecar, and how to give them.
+_NEEDED: Final = {
+    "pattern": "pattern= (a name such as 'cl100k', an expression) or pattern=None",
+    "special_tokens": "special_tokens={text: id} or special_tokens={}",
+}
 
 
 class Unset(enum.Enum):
@@ -44,12 +50,9 @@ class Sidecar(NamedTuple):
     """The content of a sidecar; `special_tokens` is text -> id and `roles` is role -> id."""
 
     pattern: str | None
-    special_tokens: dict[str, int]
-    roles: dict[str, int]
+    special_tokens: Mapping[str, int]
+    roles: Mapping[str, int]
     alphabet: str
-
-
-# ---------------------------------------------------------------------- sidecars
 
 
 def render(vocab: Vocabulary, data: bytes) -> bytes:
@@ -87,38 +90,33 @@ def read(path: Path, data: bytes) -> Sidecar | None:
     except FileNotFoundError:
         return None
     value = parse_object(raw, path)
+    # The version first, because it determines the keys.
     version = require(value, "byteweld", path, "the sidecar")
     if type(version) is not int or version != VERSION:
         raise FormatError(
             f"version 'byteweld' is {show(version)}; only {VERSION} can be read", path=path
         )
-    unknown = [key for key in value if key not in _KEYS]
-    if unknown:
+    require_exactly(value, _KEYS, path)
+    if value["sha256"] != sha256(data):
         raise FormatError(
-            f"unknown key {show(unknown[0])}; expected one of {', '.join(_KEYS)}", path=path
-        )
-    expected = require(value, "sha256", path, "the sidecar")
-    if expected != sha256(data):
-        raise FormatError(
-            f"the sidecar belongs to a file with sha256 {show(expected)}, but the file beside it "
-            f"has {sha256(data)!r}; delete the sidecar, or save the vocabulary again",
+            f"the sidecar belongs to a file with sha256 {show(value['sha256'])}, but the file "
+            f"beside it has {sha256(data)!r}; delete the sidecar, or save the vocabulary again",
             path=path,
         )
-    roles = read_ids(require(value, "roles", path, "the sidecar"), path, "'roles'")
+    roles = read_ids(value["roles"], path, "'roles'")
     if not roles.keys() <= set(ROLES):
         raise FormatError(
             f"'roles' has the keys {show(sorted(roles))}; expected one of {', '.join(ROLES)}",
             path=path,
         )
-    alphabet = require(value, "alphabet", path, "the sidecar")
+    alphabet = value["alphabet"]
     if alphabet not in ALPHABETS:
         raise FormatError(
             f"'alphabet' is {show(alphabet)}; expected one of {', '.join(ALPHABETS)}", path=path
         )
-    specials = require(value, "special_tokens", path, "the sidecar")
     return Sidecar(
-        pattern=_read_pattern(require(value, "pattern", path, "the sidecar"), path),
-        special_tokens=read_ids(specials, path, "'special_tokens'"),
+        pattern=_read_pattern(value["pattern"], path),
+        special_tokens=read_ids(value["special_tokens"], path, "'special_tokens'"),
         roles=roles,
         alphabet=str(alphabet),
     )
@@ -149,19 +147,12 @@ def complete(
 
     Nothing is guessed: without a sidecar, the options must give the pattern and special tokens.
     """
-    _check_options(pattern, special_tokens, roles)
-    found = None
-    if isinstance(pattern, Unset) or isinstance(special_tokens, Unset):
-        found = read(beside, data)
+    options = {"pattern": pattern, "special_tokens": special_tokens, "roles": roles}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not UNSET}
+    _check_options(given)
+    missing = [how for name, how in _NEEDED.items() if name not in given]
+    found = read(beside, data) if missing else None
     if found is None:
-        missing = [
-            how
-            for how, value in (
-                ("pattern= (a name such as 'cl100k', an expression) or pattern=None", pattern),
-                ("special_tokens={text: id} or special_tokens={}", special_tokens),
-            )
-            if isinstance(value, Unset)
-        ]
         if missing:
             raise FormatError(
                 f"{lacks}, and there is no {beside.name} beside it; pass {' and '.join(missing)}",
@@ -172,23 +163,16 @@ def complete(
         raise UnsupportedError(
             f"{main}: a file with such a sidecar cannot have the alphabet {found.alphabet!r}"
         )
-    return Sidecar(
-        pattern=found.pattern if isinstance(pattern, Unset) else resolve_pattern(pattern),
-        special_tokens=(
-            found.special_tokens if isinstance(special_tokens, Unset) else dict(special_tokens)
-        ),
-        roles=found.roles if isinstance(roles, Unset) else dict(roles),
-        alphabet=found.alphabet,
-    )
+    found = found._replace(**given)
+    return found._replace(pattern=resolve_pattern(found.pattern))
 
 
-def _check_options(pattern: object, special_tokens: object, roles: object) -> None:
-    if not (pattern is None or isinstance(pattern, str | Unset)):
-        raise TypeError(f"pattern is {show(pattern)}; expected a str or None")
-    for name, value in (("special_tokens", special_tokens), ("roles", roles)):
-        if isinstance(value, Unset):
-            continue
-        if not isinstance(value, Mapping) or not all(
+def _check_options(given: Mapping[str, object]) -> None:
+    for name, value in given.items():
+        if name == "pattern":
+            if not (value is None or isinstance(value, str)):
+                raise TypeError(f"pattern is {show(value)}; expected a str or None")
+        elif not isinstance(value, Mapping) or not all(
             isinstance(text, str) and is_text(text) and type(i) is int for text, i in value.items()
         ):
             raise TypeError(f"{name} is {show(value)}; expected a mapping of text to id")

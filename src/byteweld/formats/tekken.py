@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -25,7 +25,7 @@ from byteweld.formats._json import (
 )
 from byteweld.formats._limits import NotHeldError, check_pattern
 from byteweld.formats._ranks import check_ranks, from_base64, recover_merges, to_base64
-from byteweld.vocab import MAX_ID, Split, Vocabulary
+from byteweld.vocab import MAX_ID, AddedToken, Split, Vocabulary
 
 # Files after v7 must list their special tokens, according to mistral-common 1.13.
 _VERSION: Final = re.compile(r"v([0-9]{1,4})")
@@ -69,22 +69,24 @@ def load(path: Path) -> Vocabulary:
     check_keys(config, _CONFIG_KEYS, "'config'", path)
     version = _read_version(config, path)
     size, num_specials = (_read_size(config, key, path) for key in _SIZES)
-    ranks = _read_ranks(
-        read_list(require(document, "vocab", path, "the file"), "'vocab'", path),
-        size - num_specials,
-        path,
-    )
+    listed = read_list(require(document, "vocab", path, "the file"), "'vocab'", path)
+    ranks = _read_ranks(listed, size - num_specials, path)
     specials = _read_specials(document, version, path)
-    _fill_specials(specials, num_specials, most=len(ranks), path=path)
-    special_tokens = {text: token_id for token_id, text in enumerate(specials)}
+    if not len(specials) <= num_specials <= max(len(ranks), len(specials)):
+        raise FormatError(
+            f"'default_num_special_tokens' is {num_specials}; expected at least {len(specials)}, "
+            f"the number of names, and at most {len(ranks)}, the number of other tokens",
+            path=path,
+        )
+    specials += map(_FILLER.format, range(len(specials), num_specials))
     tokens = {num_specials + rank: token for rank, token in enumerate(ranks)}
     merges = recover_merges(tokens)
     return Vocabulary(
-        tokens | {token_id: text.encode() for text, token_id in special_tokens.items()},
+        tokens | {token_id: text.encode() for token_id, text in enumerate(specials)},
         merges or (),
-        special_tokens=special_tokens,
+        added_tokens=[AddedToken(text, token_id) for token_id, text in enumerate(specials)],
         steps=[Split(_read_pattern(config, path))],
-        roles=_infer_roles(special_tokens),
+        roles=_infer_roles({text: token_id for token_id, text in enumerate(specials)}),
         ranking="ranks" if merges is None else "merges",
     )
 
@@ -114,45 +116,21 @@ def _read_pattern(config: Mapping[str, object], path: Path) -> str:
 def _read_specials(document: Mapping[str, object], version: int, path: Path) -> list[str]:
     """Return the special tokens that a file lists; old files list none, and 20 are implied."""
     listed = document.get("special_tokens")
-    if listed is not None:
-        items = enumerate(read_list(listed, "'special_tokens'", path))
-        return [_read_special(item, rank, path) for rank, item in items]
-    if version > _LAST_WITHOUT_SPECIALS:
-        raise FormatError(
-            f"the file lists no special tokens; after v{_LAST_WITHOUT_SPECIALS} it must",
-            path=path,
-        )
-    return list(_DEFAULT_SPECIALS)
-
-
-def _fill_specials(texts: list[str], count: int, *, most: int, path: Path) -> None:
-    """Name the unnamed special tokens, up to `count`."""
-    if not len(texts) <= count <= max(most, len(texts)):
-        raise FormatError(
-            f"'default_num_special_tokens' is {count}; expected at least {len(texts)}, the number "
-            f"of names, and at most {most}, the number of other tokens",
-            path=path,
-        )
-    texts += map(_FILLER.format, range(len(texts), count))
-    seen: set[str] = set()
-    for text in texts:
-        if text in seen:
-            raise FormatError(f"special token {show(text)} is listed twice", path=path)
-        seen.add(text)
-
-
-def _read_special(item: object, rank: int, path: Path) -> str:
-    special = read_object(item, f"special token {rank}", path)
-    check_keys(special, _SPECIAL_KEYS, f"special token {rank}", path)
-    found = require(special, "rank", path, f"special token {rank}")
-    text = require(special, "token_str", path, f"special token {rank}")
-    if type(found) is not int or found != rank or type(text) is not str or not text:
-        raise FormatError(
-            f"special token {rank} has the rank {show(found)} and the text {show(text)}; "
-            f"expected the rank {rank} and a text",
-            path=path,
-        )
-    return text
+    if listed is None:
+        if version > _LAST_WITHOUT_SPECIALS:
+            raise FormatError(
+                f"the file lists no special tokens; after v{_LAST_WITHOUT_SPECIALS} it must",
+                path=path,
+            )
+        return list(_DEFAULT_SPECIALS)
+    texts = []
+    for rank, item in enumerate(read_list(listed, "'special_tokens'", path)):
+        what = f"special token {rank}"
+        text = _read_entry(item, rank, "token_str", _SPECIAL_KEYS, what, path)
+        if type(text) is not str or not text:
+            raise FormatError(f"{what} has the text {show(text)}; expected a text", path=path)
+        texts.append(text)
+    return texts
 
 
 def _read_ranks(items: list[object], count: int, path: Path) -> list[bytes]:
@@ -165,23 +143,27 @@ def _read_ranks(items: list[object], count: int, path: Path) -> list[bytes]:
         )
     tokens: list[bytes] = []
     for rank, item in enumerate(items[:count]):
-        entry = read_object(item, f"token {rank}", path)
-        check_keys(entry, _TOKEN_KEYS, f"token {rank}", path)
-        found = require(entry, "rank", path, f"token {rank}")
-        text = require(entry, "token_bytes", path, f"token {rank}")
+        what = f"token {rank}"
+        text = _read_entry(item, rank, "token_bytes", _TOKEN_KEYS, what, path)
         token = from_base64(text.encode()) if isinstance(text, str) else None
-        if type(found) is not int or found != rank or not token:
-            raise FormatError(
-                f"token {rank} has the rank {show(found)} and the bytes {show(text)}; "
-                f"expected the rank {rank} and base64",
-                path=path,
-            )
+        if not token:
+            raise FormatError(f"{what} has the bytes {show(text)}; expected base64", path=path)
         if rank < 256 and token != bytes([rank]):
-            raise FormatError(
-                f"token {rank} is {token!r}; the first 256 are the bytes in order", path=path
-            )
+            raise FormatError(f"{what} is {token!r}; the first 256 are the bytes", path=path)
         tokens.append(token)
     return tokens
+
+
+def _read_entry(
+    item: object, rank: int, key: str, known: Collection[str], what: str, path: Path
+) -> object:
+    """Return what an entry of a list has under a key, besides its own index as rank."""
+    entry = read_object(item, what, path)
+    check_keys(entry, known, what, path)
+    found = require(entry, "rank", path, what)
+    if type(found) is not int or found != rank:
+        raise FormatError(f"{what} has the rank {show(found)}; expected {rank}", path=path)
+    return require(entry, key, path, what)
 
 
 def _infer_roles(special_tokens: Mapping[str, int]) -> dict[str, int]:
