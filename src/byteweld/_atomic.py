@@ -14,7 +14,7 @@ import re
 import stat
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from byteweld._files import check_folder, sha256
 
@@ -130,10 +130,7 @@ class Temporary:
         with naming(target):
             self.path, self._descriptor = _new_locked(target)
             try:
-                write_all(self._descriptor, data)
-                if mode is not None:
-                    os.fchmod(self._descriptor, mode)
-                os.fsync(self._descriptor)
+                write_synced(self._descriptor, data, mode)
             except BaseException:
                 self.close()
                 raise
@@ -149,6 +146,14 @@ def write_all(descriptor: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
+
+
+def write_synced(descriptor: int, data: bytes, mode: int | None) -> None:
+    """Write the content of a file to the disk, and set its mode unless it is None."""
+    write_all(descriptor, data)
+    if mode is not None:
+        os.fchmod(descriptor, mode)
+    os.fsync(descriptor)
 
 
 def remove_stale(folder: Path, targets: Collection[str] | None = None) -> None:
@@ -189,34 +194,20 @@ def _remove_unlocked(path: Path) -> None:
 
 def _rename2(source: Path, target: Path, flag: int) -> bool:
     """Rename with a flag of Linux; False where the system or the file system does not have it."""
-    function = _renameat2()
-    if function is None:
-        return False
-    if function(_AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), flag) == 0:
-        return True
-    import ctypes
-
-    number = ctypes.get_errno()
-    if number in _CANNOT:
-        return False
-    raise OSError(number, os.strerror(number), os.fspath(source), None, os.fspath(target))
-
-
-def _renameat2() -> Any:
     try:
         import ctypes
 
         function = ctypes.CDLL(None, use_errno=True).renameat2
     except (ImportError, OSError, TypeError, AttributeError):
-        return None
-    function.argtypes = [
-        ctypes.c_int,
-        ctypes.c_char_p,
-        ctypes.c_int,
-        ctypes.c_char_p,
-        ctypes.c_uint,
-    ]
-    return function
+        return False
+    path, flags = ctypes.c_char_p, ctypes.c_uint
+    function.argtypes = [ctypes.c_int, path, ctypes.c_int, path, flags]
+    if function(_AT_FDCWD, os.fsencode(source), _AT_FDCWD, os.fsencode(target), flag) == 0:
+        return True
+    number = ctypes.get_errno()
+    if number in _CANNOT:
+        return False
+    raise OSError(number, os.strerror(number), os.fspath(source), None, os.fspath(target))
 
 
 def publish(source: Path, target: Path) -> bool:

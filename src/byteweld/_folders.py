@@ -6,7 +6,6 @@ write the same file at the same time, as long as both write the same bytes.
 
 from __future__ import annotations
 
-import abc
 import contextlib
 import os
 import shutil
@@ -30,68 +29,8 @@ def open_folder(path: str | os.PathLike[str]) -> Folder:
     return LocalFolder(Path(path).absolute())
 
 
-class Folder(abc.ABC):
-    """Files by name; a name may have `/`."""
-
-    @abc.abstractmethod
-    def __str__(self) -> str: ...
-
-    @abc.abstractmethod
-    def folder(self, name: str) -> Folder:
-        """Return the folder with a name in this one."""
-
-    @abc.abstractmethod
-    def names(self) -> set[str]:
-        """Return the names of the files in the folder itself; empty if there is no folder."""
-
-    def exists(self, name: str) -> bool:
-        """Whether there is a file."""
-        return self.size(name) is not None
-
-    @abc.abstractmethod
-    def size(self, name: str) -> int | None:
-        """Return the size of a file; None if it does not exist."""
-
-    @abc.abstractmethod
-    def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
-        """Return the bytes of a file from `start` to `stop`."""
-
-    def blocks(self, name: str, start: int, stop: int) -> Iterator[bytes]:
-        """Yield the bytes of a file from `start` to `stop`, some at a time."""
-        while start < stop:
-            block = self.read(name, start, min(stop, start + _BLOCK_BYTES))
-            if not block:
-                raise FormatError(f"ends at byte {start}, before {stop}", path=f"{self}/{name}")
-            yield block
-            start += len(block)
-
-    @abc.abstractmethod
-    def write(self, name: str, data: bytes, *, sync: bool = False) -> None:
-        """Write a file, or replace it; if asked, make sure it is on disk."""
-
-    @abc.abstractmethod
-    def put(self, file: Path, name: str, *, sync: bool = False) -> None:
-        """Move a file from a scratch folder to the folder; if asked, make sure it is on disk."""
-
-    @abc.abstractmethod
-    def remove(self, name: str) -> None:
-        """Remove a file, if there is one."""
-
-    @abc.abstractmethod
-    def remove_all(self) -> None:
-        """Remove the folder with all files in it."""
-
-    @abc.abstractmethod
-    def scratch(self) -> contextlib.AbstractContextManager[Path]:
-        """Yield an empty folder on a local disk for files that are not complete."""
-
-    @abc.abstractmethod
-    def local(self, name: str) -> contextlib.AbstractContextManager[Path]:
-        """Yield the path of a file that has its content: itself, or a copy that is removed."""
-
-
-class LocalFolder(Folder):
-    """A folder on a file system."""
+class LocalFolder:
+    """A folder on a file system: files by name; a name may have `/`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -100,27 +39,36 @@ class LocalFolder(Folder):
         return str(self.path)
 
     def folder(self, name: str) -> LocalFolder:
+        """Return the folder with a name in this one."""
         return LocalFolder(self.path / name)
 
     def names(self) -> set[str]:
+        """Return the names of the files in the folder itself; empty if there is no folder."""
         try:
             with os.scandir(self.path) as entries:
                 return {entry.name for entry in entries if entry.is_file()}
         except FileNotFoundError:
             return set()
 
+    def exists(self, name: str) -> bool:
+        """Whether there is a file."""
+        return self.size(name) is not None
+
     def size(self, name: str) -> int | None:
+        """Return the size of a file; None if it does not exist."""
         try:
             return (self.path / name).stat().st_size
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
+        """Return the bytes of a file from `start` to `stop`."""
         with (self.path / name).open("rb") as file:
             file.seek(start)
             return file.read() if stop is None else file.read(stop - start)
 
     def write(self, name: str, data: bytes, *, sync: bool = False) -> None:
+        """Write a file, or replace it; if asked, make sure it is on disk."""
         with self.scratch() as scratch:
             file = scratch / "file"
             with naming(self.path / name):
@@ -128,6 +76,7 @@ class LocalFolder(Folder):
             self.put(file, name, sync=sync)
 
     def put(self, file: Path, name: str, *, sync: bool = False) -> None:
+        """Move a file from a scratch folder to the folder; if asked, make sure it is on disk."""
         target = self.path / name
         with naming(target):
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -139,6 +88,7 @@ class LocalFolder(Folder):
             sync_folder(target.parent)
 
     def remove(self, name: str) -> None:
+        """Remove a file, if there is one."""
         with naming(self.path / name):
             (self.path / name).unlink(missing_ok=True)
         if "/" in name:
@@ -146,10 +96,12 @@ class LocalFolder(Folder):
                 (self.path / name).parent.rmdir()
 
     def remove_all(self) -> None:
+        """Remove the folder with all files in it."""
         shutil.rmtree(self.path, ignore_errors=True)
 
     @contextlib.contextmanager
     def scratch(self) -> Iterator[Path]:
+        """Yield an empty folder on a local disk for files that are not complete."""
         # In the folder itself, so that a file is moved by renaming it.
         parent = self.path / _SCRATCH
         with naming(parent):
@@ -162,11 +114,12 @@ class LocalFolder(Folder):
 
     @contextlib.contextmanager
     def local(self, name: str) -> Iterator[Path]:
+        """Yield the path of a file that has its content: itself, or a copy that is removed."""
         yield self.path / name
 
 
-class RemoteFolder(Folder):
-    """A folder of an object store, or of another file system of fsspec.
+class RemoteFolder:
+    """A folder of an object store, or of another file system of fsspec; as a LocalFolder.
 
     An object appears when all of it is uploaded. Credentials come from the environment, as the file
     system finds them; nothing here has or keeps any.
@@ -178,11 +131,13 @@ class RemoteFolder(Folder):
     def __str__(self) -> str:
         return self.url
 
-    def _at(self, name: str) -> tuple[Any, str, str]:
-        """Return the file system, the path in it, and the URL of a file."""
+    @contextlib.contextmanager
+    def _at(self, name: str) -> Iterator[tuple[Any, str]]:
+        """Yield the file system and the path in it; errors name the URL of the file."""
         url = f"{self.url}/{name}"
-        system, path = remote_system(url)
-        return system, path, url
+        found = remote_system(url)
+        with explained(url):
+            yield found
 
     def folder(self, name: str) -> RemoteFolder:
         return RemoteFolder(f"{self.url}/{name}")
@@ -197,9 +152,11 @@ class RemoteFolder(Folder):
                 return set()
         return {entry["name"].rsplit("/", 1)[-1] for entry in found if entry["type"] == "file"}
 
+    def exists(self, name: str) -> bool:
+        return self.size(name) is not None
+
     def size(self, name: str) -> int | None:
-        system, path, url = self._at(name)
-        with explained(url):
+        with self._at(name) as (system, path):
             system.invalidate_cache()
             try:
                 found = system.info(path)
@@ -208,24 +165,20 @@ class RemoteFolder(Folder):
         return int(found["size"]) if found["type"] == "file" else None
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
-        system, path, url = self._at(name)
-        with explained(url):
+        with self._at(name) as (system, path):
             data: bytes = system.cat_file(path, start=start, end=stop)
             return data
 
     def write(self, name: str, data: bytes, *, sync: bool = False) -> None:
-        system, path, url = self._at(name)
-        with explained(url):
+        with self._at(name) as (system, path):
             system.pipe_file(path, data)
 
     def put(self, file: Path, name: str, *, sync: bool = False) -> None:
-        system, path, url = self._at(name)
-        with explained(url):
+        with self._at(name) as (system, path):
             system.put_file(str(file), path)
 
     def remove(self, name: str) -> None:
-        system, path, url = self._at(name)
-        with explained(url), contextlib.suppress(FileNotFoundError):
+        with self._at(name) as (system, path), contextlib.suppress(FileNotFoundError):
             system.rm_file(path)
 
     def remove_all(self) -> None:
@@ -240,9 +193,21 @@ class RemoteFolder(Folder):
 
     @contextlib.contextmanager
     def local(self, name: str) -> Iterator[Path]:
-        system, path, url = self._at(name)
         with self.scratch() as scratch:
             copy = scratch / "file"
-            with explained(url):
+            with self._at(name) as (system, path):
                 system.get_file(path, str(copy))
             yield copy
+
+
+Folder = LocalFolder | RemoteFolder
+
+
+def read_blocks(folder: Folder, name: str, start: int, stop: int) -> Iterator[bytes]:
+    """Yield the bytes of a file from `start` to `stop`, some at a time."""
+    while start < stop:
+        block = folder.read(name, start, min(stop, start + _BLOCK_BYTES))
+        if not block:
+            raise FormatError(f"ends at byte {start}, before {stop}", path=f"{folder}/{name}")
+        yield block
+        start += len(block)

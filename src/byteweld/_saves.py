@@ -51,6 +51,7 @@ from byteweld._atomic import (
     sync_folder,
     user,
     write_all,
+    write_synced,
 )
 from byteweld._files import check_replaceable, exists, read_descriptor, read_regular, sha256
 from byteweld.errors import ByteweldError
@@ -62,7 +63,6 @@ _MAX_KEPT_BYTES: Final = 1 << 30  # an old file that is larger cannot be restore
 _WAIT_SECONDS: Final = 10.0  # for another process that is saving
 _PAUSE_SECONDS: Final = 0.005
 _TRIES: Final = 20  # to read files that another process replaces
-_BLOCK_BYTES: Final = 1 << 20
 
 _Result = TypeVar("_Result")
 
@@ -72,8 +72,8 @@ def journal_path(folder: Path, owner: int | None = None) -> Path:
     return folder / f"{PREFIX}journal-{user() if owner is None else owner}"
 
 
-class _Entry(NamedTuple):
-    """What happens to one file; `temporary` and `new` are None if it is removed."""
+class _Renaming(NamedTuple):
+    """An entry of a journal: one file; `temporary` and `new` are None if it is removed."""
 
     name: str
     temporary: str | None
@@ -113,98 +113,98 @@ def write_together(
         with naming(main):
             journal = stack.enter_context(_locked_journal(folder))
         remove_stale(folder, [path.name for path in files])
-        entries = []
+        writes = []
         for path, data in files.items():
             replaces = overwrite or path in merged
             check_replaceable(path, overwrite=replaces)  # again: it may have appeared meanwhile
             temporary = None
             if data is not None:
-                temporary = Temporary(path, data, _mode_to_keep(path))
-                stack.callback(temporary.close)
-            entries.append((path, temporary, replaces))
-        if len(entries) == 1 and _put_one(*entries[0]):
+                made = Temporary(path, data, _mode_to_keep(path))
+                stack.callback(made.close)
+                temporary = made.path
+            writes.append(_Write(path, data, temporary, replaces))
+        if len(writes) == 1 and _put(path, writes[0].temporary, replaces=replaces):
             sync_folder(folder)
         else:
-            _put_all(entries, files, journal)
+            _put_all(writes, journal)
+
+
+class _Write(NamedTuple):
+    """A file to write or, without data, to remove."""
+
+    path: Path
+    data: bytes | None
+    temporary: Path | None
+    replaces: bool  # whether it may exist
 
 
 def _mode_to_keep(path: Path) -> int | None:
     try:
-        status = path.lstat()
+        mode = path.lstat().st_mode
     except OSError:
         return None
-    return stat.S_IMODE(status.st_mode) & 0o777 if stat.S_ISREG(status.st_mode) else None
+    return stat.S_IMODE(mode) & 0o777 if stat.S_ISREG(mode) else None
 
 
-def _put_one(path: Path, temporary: Temporary | None, replaces: bool) -> bool:
-    """Rename one file to its target; False if that takes a journal."""
-    if temporary is None:
-        return False
+def _put(path: Path, temporary: Path | None, *, replaces: bool) -> bool:
+    """Rename a temporary file to its target, or remove the target if there is none.
+
+    False if the file system has no means to keep a file that exists, so that it takes a journal.
+    """
     with naming(path):
-        if replaces:
-            temporary.path.replace(path)
-            return True
-        try:
-            return publish(temporary.path, path)
-        except FileExistsError:
-            raise exists(path) from None
+        if temporary is None:
+            path.unlink(missing_ok=True)
+        elif replaces:
+            temporary.replace(path)
+        else:
+            try:
+                return publish(temporary, path)
+            except FileExistsError:
+                raise exists(path) from None
+    return True
 
 
-def _put_all(
-    entries: Sequence[tuple[Path, Temporary | None, bool]],
-    files: Mapping[Path, bytes | None],
-    journal: int,
-) -> None:
+def _put_journaled(path: Path, temporary: Path | None, *, replaces: bool) -> None:
+    """Do the same under a journal: without these means, an empty file takes the name first."""
+    if not _put(path, temporary, replaces=replaces) and temporary is not None:
+        with naming(path):
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | CLOEXEC, 0o666))
+            temporary.replace(path)
+
+
+def _put_all(writes: Sequence[_Write], journal: int) -> None:
     """Write the journal, then rename; if a rename fails, restore the old files."""
-    kept = {path: _keep(path) for path in files}
-    lines = [
-        _Entry(
-            path.name,
-            None if temporary is None else temporary.path.name,
-            _digest(path),
-            None if data is None else sha256(data),
+    kept = {write.path: _keep(write.path) for write in writes}
+    entries = [
+        _Renaming(
+            write.path.name,
+            None if write.temporary is None else write.temporary.name,
+            _digest(write.path),
+            None if write.data is None else sha256(write.data),
         )
-        for (path, temporary, _), data in zip(entries, files.values(), strict=True)
+        for write in writes
     ]
-    for (path, _, replaces), line in zip(entries, lines, strict=True):
-        if line.old is not None and not replaces:
-            raise exists(path)  # it has appeared meanwhile
-    main = entries[-1][0]
+    for write, entry in zip(writes, entries, strict=True):
+        if entry.old is not None and not write.replaces:
+            raise exists(write.path)  # it has appeared meanwhile
+    main = writes[-1].path
     with naming(main):
-        write_all(journal, _render(lines))
+        write_all(journal, _render(entries))
         os.fsync(journal)
     sync_folder(main.parent)
     done: list[Path] = []
     try:
-        if len(entries) > 1 and lines[-1].old is not None:
+        if len(writes) > 1 and entries[-1].old is not None:
             done.append(main)
             main.unlink()
-        for path, temporary, replaces in entries:
-            with naming(path):
-                done.append(path)
-                if temporary is None:
-                    path.unlink(missing_ok=True)
-                elif replaces:
-                    temporary.path.replace(path)
-                else:
-                    _put_new(temporary.path, path)
+        for path, _, temporary, replaces in writes:
+            done.append(path)
+            _put_journaled(path, temporary, replaces=replaces)
         sync_folder(main.parent)
-    except FileExistsError:
-        _restore(done[:-1], kept)  # the last one is somebody else's
-        raise exists(done[-1]) from None
-    except BaseException:
-        _restore(done, kept)
+    except BaseException as error:
+        # What exists is somebody else's.
+        _restore(done[:-1] if isinstance(error, FileExistsError) else done, kept)
         raise
-
-
-def _put_new(temporary: Path, path: Path) -> None:
-    """Rename a file unless its target exists, on any file system, under a journal.
-
-    Without the means for that, an empty file takes the name first.
-    """
-    if not publish(temporary, path):
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | CLOEXEC, 0o666))
-        temporary.replace(path)
 
 
 def _keep(path: Path) -> bytes | str | None:
@@ -269,34 +269,28 @@ def _put_folder(folder: Path, files: Mapping[str, bytes], *, is_new: bool) -> bo
     with new_folder(folder) as made:
         if not is_new:
             made.chmod(stat.S_IMODE(folder.stat().st_mode))
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | CLOEXEC
         for name, data in files.items():
             with naming(folder / name):
                 mode = None if is_new else _mode_to_keep(folder / name)
-                _write_file(made / name, data, mode)
+                descriptor = os.open(made / name, flags, 0o666)
+                try:
+                    write_synced(descriptor, data, mode)
+                finally:
+                    os.close(descriptor)
         sync_folder(made)
         with naming(folder):
-            if is_new:
-                try:
-                    made.rename(folder)
-                except OSError as error:
-                    if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
-                        raise exists(folder) from None  # it has appeared meanwhile
-                    raise
-            elif not exchange(made, folder):
+            if not is_new and not exchange(made, folder):
                 return False
+            try:
+                if is_new:
+                    made.rename(folder)
+            except OSError as error:
+                if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                    raise exists(folder) from None  # it has appeared meanwhile
+                raise
         sync_folder(folder.parent)
     return True
-
-
-def _write_file(path: Path, data: bytes, mode: int | None) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | CLOEXEC, 0o666)
-    try:
-        write_all(descriptor, data)
-        if mode is not None:
-            os.fchmod(descriptor, mode)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 # ---------------------------------------------------------------------- journals
@@ -307,7 +301,11 @@ def _locked_journal(folder: Path) -> Iterator[int]:
     """Yield the descriptor of a new, empty, locked journal, after completing an old one."""
     path = journal_path(folder)
     while True:
-        _settle_or_raise(folder)
+        if not _settle(folder, _WAIT_SECONDS):
+            raise PermissionError(
+                f"{path} belongs to another process that is saving to this folder, "
+                "or to another user; wait for it, or remove this file"
+            )
         try:
             flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | NOFOLLOW | CLOEXEC
             descriptor = os.open(path, flags, 0o666)
@@ -338,74 +336,69 @@ def settle(folder: Path) -> None:
     remove_stale(folder)
 
 
-def _settle_or_raise(folder: Path) -> None:
-    if not _settle(folder, _WAIT_SECONDS):
-        raise PermissionError(
-            f"{journal_path(folder)} belongs to another process that is saving to this folder, "
-            "or to another user; wait for it, or remove this file"
-        )
-
-
 def _settle(folder: Path, wait_seconds: float) -> bool:
     """Complete or remove this user's journal; False if that is not possible here and now."""
-    path = journal_path(folder)
     end = time.monotonic() + wait_seconds
-    while True:
-        try:
-            descriptor = os.open(path, os.O_RDWR | NOFOLLOW | CLOEXEC)
-        except (FileNotFoundError, NotADirectoryError, ValueError):
-            return True
-        except OSError:  # read-only, or a link
-            return False
-        try:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode) or status.st_uid != user():
-                return False
-            is_free = lock(descriptor)
-            if is_free is None:  # as long as a process would wait
-                is_free = time.time() - status.st_mtime > _WAIT_SECONDS
-            if is_free:
-                if os.fstat(descriptor).st_nlink:
-                    _complete(folder, _parse(_read(descriptor)))
-                    path.unlink(missing_ok=True)
-                continue
-        except OSError:
-            return False
-        finally:
-            os.close(descriptor)
+    while (is_settled := _settle_once(folder)) is None:
         if time.monotonic() >= end:
             return False
         time.sleep(_PAUSE_SECONDS)
+    return is_settled
 
 
-def _complete(folder: Path, entries: Sequence[_Entry]) -> None:
+def _settle_once(folder: Path) -> bool | None:
+    """Do the same without waiting; None if another process is saving."""
+    path = journal_path(folder)
+    try:
+        with _open_journal(path, os.O_RDWR, user()) as descriptor:
+            is_free = lock(descriptor)
+            if is_free is None:  # as long as a process would wait
+                is_free = time.time() - os.fstat(descriptor).st_mtime > _WAIT_SECONDS
+            if not is_free:
+                return None
+            if os.fstat(descriptor).st_nlink:
+                _complete(folder, _parse(_read(descriptor)))
+                path.unlink(missing_ok=True)
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return True
+    except OSError:  # read-only, a link, or another user's
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _open_journal(path: Path, flags: int, owner: int) -> Iterator[int]:
+    descriptor = os.open(path, flags | NOFOLLOW | CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != owner:
+            raise PermissionError(errno.EPERM, "not a journal of that user", str(path))
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _complete(folder: Path, entries: Sequence[_Renaming]) -> None:
     """Finish the renames of a journal; if a file is neither old nor new, drop it instead."""
-    found = [_digest(folder / entry.name) for entry in entries]
-    todo = [entry for entry, now in zip(entries, found, strict=True) if now != entry.new]
-    if all(
-        _may_follow(now, entry) and _has_new(folder, entry)
-        for entry, now in zip(entries, found, strict=True)
-        if now != entry.new
-    ):
-        for entry in todo:
+    found = [(entry, _digest(folder / entry.name)) for entry in entries]
+    todo = [(entry, now) for entry, now in found if now != entry.new]
+    if all(_may_follow(now, entry) and _has_new(folder, entry) for entry, now in todo):
+        for entry, _ in todo:
             target = folder / entry.name
-            if entry.temporary is None:
-                target.unlink(missing_ok=True)
-            elif entry.old is None and not os.path.lexists(target):
-                with contextlib.suppress(FileExistsError):
-                    _put_new(folder / entry.temporary, target)
-            else:
-                (folder / entry.temporary).replace(target)
+            temporary = None if entry.temporary is None else folder / entry.temporary
+            replaces = entry.old is not None or os.path.lexists(target)
+            with contextlib.suppress(FileExistsError):
+                _put_journaled(target, temporary, replaces=replaces)
         sync_folder(folder)
     remove_stale(folder, [entry.name for entry in entries])
 
 
-def _may_follow(now: str | None, entry: _Entry) -> bool:
+def _may_follow(now: str | None, entry: _Renaming) -> bool:
     """Whether the new file may replace what is there: the old one, or what step 4 leaves."""
     return now in (entry.old, None) or (entry.old is None and now == sha256(b""))
 
 
-def _has_new(folder: Path, entry: _Entry) -> bool:
+def _has_new(folder: Path, entry: _Renaming) -> bool:
     if entry.temporary is None:
         return True
     file = folder / entry.temporary
@@ -431,26 +424,21 @@ def _digest(path: Path) -> str | None:
             return "other"
         if status.st_size > _MAX_KEPT_BYTES:
             return f"large {status.st_dev} {status.st_ino} {status.st_size} {status.st_mtime_ns}"
-        digest = hashlib.sha256()
         descriptor = os.open(path, os.O_RDONLY | NOFOLLOW | CLOEXEC)
     except FileNotFoundError:
         return None
-    try:
-        while block := os.read(descriptor, _BLOCK_BYTES):
-            digest.update(block)
-    finally:
-        os.close(descriptor)
-    return digest.hexdigest()
+    with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123  # links are not followed
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _render(entries: Sequence[_Entry]) -> bytes:
+def _render(entries: Sequence[_Renaming]) -> bytes:
     import json
 
     body = json.dumps([_FORMAT, *entries]).encode() + b"\n"
     return body + sha256(body).encode() + b"\n"
 
 
-def _parse(data: bytes) -> list[_Entry]:
+def _parse(data: bytes) -> list[_Renaming]:
     """Return the entries of a journal; none if it is incomplete or not one of ours."""
     import json  # slow to import, and journals are rare
 
@@ -469,24 +457,25 @@ def _parse(data: bytes) -> list[_Entry]:
     return [entry for entry in entries if entry] if len(names) == len(entries) else []
 
 
-def _entry(item: Any) -> _Entry | None:
-    if not isinstance(item, list) or len(item) != len(_Entry._fields):
+def _entry(item: Any) -> _Renaming | None:
+    if not isinstance(item, list) or len(item) != len(_Renaming._fields):
         return None
     if not all(isinstance(field, str | None) for field in item) or not isinstance(item[0], str):
         return None
-    entry = _Entry(*item)
+    entry = _Renaming(*item)
+    name, temporary = entry.name, entry.temporary
     try:
-        encoded = os.fsencode(entry.name)
+        is_name = b"\0" not in os.fsencode(name) and Path(name).name == name
     except ValueError:
         return None
-    is_name = entry.name not in ("", ".", "..") and Path(entry.name).name == entry.name
-    if not is_name or b"\0" in encoded or entry.name.startswith(PREFIX):
-        return None
-    if (entry.temporary is None) != (entry.new is None):
-        return None
-    if entry.temporary is not None and not is_temporary(entry.temporary, entry.name):
-        return None
-    return entry
+    is_sound = (
+        is_name
+        and name not in ("", "..")
+        and not name.startswith(PREFIX)
+        and (temporary is None) == (entry.new is None)
+        and (temporary is None or is_temporary(temporary, name))
+    )
+    return entry if is_sound else None
 
 
 def _read(descriptor: int) -> bytes:
@@ -550,7 +539,7 @@ def _is_unchanged(
     return not _pending(folder, path) and _stamps(files) == before
 
 
-def _pending(folder: Path, path: Path) -> list[_Entry]:
+def _pending(folder: Path, path: Path) -> list[_Renaming]:
     """Return the entries of a journal that counts for a reader; usually there is none."""
     for owner in {user(), 0, _owner(path, folder)}:
         entries = _entries_of(folder, owner)
@@ -571,25 +560,17 @@ def _owner(path: Path, folder: Path) -> int:
     return 0
 
 
-def _entries_of(folder: Path, owner: int) -> list[_Entry]:
+def _entries_of(folder: Path, owner: int) -> list[_Renaming]:
     try:
-        descriptor = os.open(journal_path(folder, owner), os.O_RDONLY | NOFOLLOW | CLOEXEC)
+        with _open_journal(journal_path(folder, owner), os.O_RDONLY, owner) as descriptor:
+            return _parse(_read(descriptor))
     except (OSError, ValueError):
         return []
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_uid != owner:
-            return []
-        return _parse(_read(descriptor))
-    except OSError:
-        return []
-    finally:
-        os.close(descriptor)
 
 
 @contextlib.contextmanager
 def _view(
-    path: Path, folder: Path, files: Sequence[Path], entries: Sequence[_Entry]
+    path: Path, folder: Path, files: Sequence[Path], entries: Sequence[_Renaming]
 ) -> Iterator[Path | None]:
     """Yield a copy of `path` as it will be once the journal is completed; None if it is by now."""
     import tempfile
@@ -612,7 +593,7 @@ def _view(
         yield Path(copy) if path == folder else Path(copy) / path.name
 
 
-def _content(folder: Path, entry: _Entry) -> bytes | None:
+def _content(folder: Path, entry: _Renaming) -> bytes | None:
     for name in (entry.temporary, entry.name):
         try:
             data = read_regular(folder / str(name), _MAX_KEPT_BYTES)

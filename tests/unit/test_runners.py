@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import byteweld
-from byteweld._folders import LocalFolder, open_folder
+from byteweld._folders import LocalFolder, open_folder, read_blocks
 from byteweld.errors import FormatError
 from byteweld.jobs import LocalRunner, RankRunner, Runner, open_runner
 
@@ -164,9 +164,9 @@ def test_blocks_of_a_short_file_are_an_error(folder, monkeypatch):
 
     monkeypatch.setattr(_folders, "_BLOCK_BYTES", 3)
     folder.write("a", b"0123456789")
-    assert list(folder.blocks("a", 1, 9)) == [b"123", b"456", b"78"]
+    assert list(read_blocks(folder, "a", 1, 9)) == [b"123", b"456", b"78"]
     with pytest.raises(FormatError, match="ends at byte 10, before 12"):
-        list(folder.blocks("a", 0, 12))
+        list(read_blocks(folder, "a", 0, 12))
 
 
 def test_a_missing_file_is_named(folder):

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from byteweld._folders import Folder, LocalFolder
+from byteweld._folders import Folder, LocalFolder, read_blocks
 from byteweld.corpus import Corpus, File, digest_file
 from byteweld.corpus._parts import FilePart
 from byteweld.corpus._slices import Slice, slice_corpus, with_lines
@@ -105,9 +105,8 @@ class Storage:
         """Yield the ids of a piece, some at a time."""
         size = self.kind.itemsize
         start = self.header_bytes + piece.first_token * size
-        yield from self.work.folder.blocks(
-            f"{piece.stem}.tokens", start, start + piece.tokens * size
-        )
+        stop = start + piece.tokens * size
+        return read_blocks(self.work.folder, f"{piece.stem}.tokens", start, stop)
 
 
 # ---------------------------------------------------------------------- slices
