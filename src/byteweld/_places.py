@@ -144,7 +144,7 @@ def _snapshot(repository: Path) -> Path | None:
     try:
         revision = read_regular(repository / "refs" / "main", _MAX_REF_BYTES).decode().strip()
     except (OSError, ValueError):
-        found = _entries(repository / "snapshots")
+        found = entries(repository / "snapshots")
         return found[0] if len(found) == 1 else None
     return repository / "snapshots" / revision if _REVISION.fullmatch(revision) else None
 
@@ -152,7 +152,7 @@ def _snapshot(repository: Path) -> Path | None:
 def cached_models() -> Iterator[tuple[str, Path]]:
     """Yield the name of every cached model that has a vocabulary, and where that is."""
     cache = hub_cache()
-    for folder in [] if cache is None else _entries(cache):
+    for folder in [] if cache is None else entries(cache):
         if folder.name.startswith(_MODELS):
             name = folder.name.removeprefix(_MODELS).replace("--", "/")
             path = find_model(name)
@@ -160,7 +160,8 @@ def cached_models() -> Iterator[tuple[str, Path]]:
                 yield name, path
 
 
-def _entries(folder: Path) -> list[Path]:
+def entries(folder: Path) -> list[Path]:
+    """Return what is in a folder, sorted; nothing if there is no such folder."""
     try:
         return sorted(folder.iterdir())
     except OSError:  # missing or unreadable

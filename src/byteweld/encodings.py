@@ -22,6 +22,7 @@ from byteweld._atomic import is_leftover
 from byteweld._files import COMPRESSED_SUFFIXES
 from byteweld._places import (
     cached_models,
+    entries,
     find_model,
     hub_cache,
     own_folder,
@@ -31,7 +32,7 @@ from byteweld._places import (
 from byteweld.errors import ByteweldError, FormatError, nearest
 from byteweld.formats._beside import SUFFIX, sidecar_path
 from byteweld.formats._json import read_file
-from byteweld.formats.vocab_merges import find_files
+from byteweld.formats.vocab_merges import PAIRS, find_files
 from byteweld.known_encodings import (
     FETCHABLE,
     OPENAI_URL,
@@ -50,7 +51,6 @@ _GPT2_FILES: Final[Mapping[str, str]] = {
     "encoder.json": "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783",
     "vocab.bpe": "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
 }
-_GPT2_NAMES: Final = (("encoder.json", "vocab.bpe"), ("vocab.json", "merges.txt"))
 
 _MODELS: Final[Mapping[str, str]] = {
     "o200k_base": "o1 o3 o4-mini gpt-5 gpt-4.1 gpt-4o",
@@ -191,9 +191,7 @@ def get_encoding(name: str) -> Tokenizer:
 
 def has_encoding(name: str) -> bool:
     """Whether a name is that of a public encoding, or of a file or folder in your folders."""
-    return name in PUBLIC_ENCODINGS or any(
-        path for folder in _folders() for path in _candidates(folder, name)
-    )
+    return name in PUBLIC_ENCODINGS or _find(name) is not None
 
 
 def list_encoding_names() -> list[str]:
@@ -213,12 +211,9 @@ def list_encoding_names() -> list[str]:
 def _load(name: str) -> Vocabulary:
     if name in PUBLIC_ENCODINGS:
         return _load_public(name, PUBLIC_ENCODINGS[name])
-    for folder in _folders():
-        for path in _candidates(folder, name):
-            return formats.load(path)
-    model = find_model(name)
-    if model is not None:
-        return formats.load(model)
+    path = _find(name) or find_model(name)
+    if path is not None:
+        return formats.load(path)
     raise ValueError(
         f"unknown encoding {name!r}; expected one of {', '.join(list_encoding_names())}; "
         f"searched for a file or folder of that name in {_shown_folders()} and Hugging Face's "
@@ -237,12 +232,10 @@ def how_to_get(name: str) -> str:
     encoding = find_model_encoding(name)
     if encoding is None:
         return nearest(name, {*list_encoding_names(), *FETCHABLE})
+    public = PUBLIC_ENCODINGS.get(encoding)
+    is_here = public is not None and any(_public_files(encoding, public.ranks))
     hint = f"; the encoding of that model is {encoding!r}"
-    return hint if _is_here(encoding) else hint + how_to_get(encoding)
-
-
-def _is_here(name: str) -> bool:
-    return name in PUBLIC_ENCODINGS and any(_public_files(name, PUBLIC_ENCODINGS[name].ranks))
+    return hint if is_here else hint + how_to_get(encoding)
 
 
 # ---------------------------------------------------------------------- what is here
@@ -316,24 +309,26 @@ def _load_public(name: str, encoding: PublicEncoding) -> Vocabulary:
 
 def _public_files(name: str, ranks: str) -> Iterator[tuple[Place, tuple[Path, ...]]]:
     """Yield the existing files of a public encoding: its rank file, or GPT-2's two files."""
+    own: list[tuple[str, ...]] = [
+        (f"{stem}.tiktoken{suffix}",)
+        for suffix in ("", *COMPRESSED_SUFFIXES)
+        for stem in (name, ranks)
+    ]
+    cached: list[tuple[str, ...]] = [(f"encodings/{ranks}.tiktoken",)]
+    if name == "gpt2":
+        own += [tuple(f"gpt2/{file}" for file in pair) for pair in PAIRS]
+        cached.append(tuple(f"gpt-2/encodings/main/{file}" for file in _GPT2_FILES))
+    candidates: list[tuple[Place, tuple[Path, ...]]] = [
+        (place, tuple(folder / file for file in files))
+        for place, folder in _places()
+        for files in own
+    ]
     cache = tiktoken_cache()
-    candidates: list[tuple[Place, tuple[Path, ...]]] = []
-    for place, folder in _places():
-        candidates += [
-            (place, (folder / f"{stem}.tiktoken{suffix}",))
-            for suffix in ("", *COMPRESSED_SUFFIXES)
-            for stem in (name, ranks)
-        ]
-        if name == "gpt2":
-            own = folder / name
-            candidates += [(place, (own / first, own / second)) for first, second in _GPT2_NAMES]
     if cache is not None:
-        names: list[tuple[str, ...]] = [(f"encodings/{ranks}.tiktoken",)]
-        if name == "gpt2":
-            names.append(tuple(f"gpt-2/encodings/main/{file}" for file in _GPT2_FILES))
-        for urls in names:
-            candidates.append(("tiktoken's cache", tuple(cache / _cache_name(url) for url in urls)))
-    return (found for found in candidates if all(_is_file(file) for file in found[1]))
+        candidates += [
+            ("tiktoken's cache", tuple(cache / _cache_name(url) for url in urls)) for urls in cached
+        ]
+    return (found for found in candidates if all(map(_is_file, found[1])))
 
 
 def _read_checked(file: Path, digest: str) -> bytes:
@@ -374,6 +369,11 @@ def _shown_folders() -> str:
     )
 
 
+def _find(name: str) -> Path | None:
+    """Return the file or folder that a name means in your folders; None if there is none."""
+    return next((path for folder in _folders() for path in _candidates(folder, name)), None)
+
+
 def _candidates(folder: Path, name: str, files: Sequence[Path] | None = None) -> Iterator[Path]:
     """Yield the files and folders that an encoding's name can mean, in order of preference.
 
@@ -382,12 +382,8 @@ def _candidates(folder: Path, name: str, files: Sequence[Path] | None = None) ->
     if name in ("", "..") or Path(name).name != name:
         return  # a path, not a name
     own = folder / name
-    for path in (folder / f"{name}.tiktoken", folder / f"{name}.json"):
-        if _is_file(path):
-            yield path
-    for path in (own / "tokenizer.json", own / "tekken.json"):
-        if _is_file(path):
-            yield path
+    files_of_name = (folder / f"{name}.tiktoken", folder / f"{name}.json")
+    yield from filter(_is_file, (*files_of_name, own / "tokenizer.json", own / "tekken.json"))
     if _is_folder(own):
         yield own
     if files is None:
@@ -406,7 +402,7 @@ def _encodings_in(folder: Path) -> Iterator[tuple[str, Path]]:
     files: dict[str, list[Path]] = {}
     for path in _files_in(folder):
         files.setdefault(_stem(path), []).append(path)
-    folders = {path.name for path in _sorted(folder) if _is_folder(path)}
+    folders = {path.name for path in entries(folder) if _is_folder(path)}
     for name in sorted(folders | files.keys()):
         found = next(_candidates(folder, name, files.get(name, ())), None)
         if found is not None and _is_complete(found):
@@ -428,7 +424,7 @@ def _is_complete(path: Path) -> bool:
 def _files_in(folder: Path) -> Iterator[Path]:
     return (
         path
-        for path in _sorted(folder)
+        for path in entries(folder)
         if not path.name.endswith(SUFFIX) and not is_leftover(path.name) and _is_file(path)
     )
 
@@ -447,10 +443,3 @@ def _mode(path: Path) -> int:
         return path.stat().st_mode
     except (OSError, ValueError):  # Path.is_file raises if the folder is private or a name too long
         return 0
-
-
-def _sorted(folder: Path) -> list[Path]:
-    try:
-        return sorted(folder.iterdir())
-    except OSError:  # missing or unreadable
-        return []

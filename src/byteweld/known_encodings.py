@@ -138,11 +138,12 @@ def _ranks(name: str, size: int) -> PublicFile:
     return PublicFile(file, url, RANK_FILES[name], size, host, "MIT (tiktoken)")
 
 
-def _hub(
-    name: str, repository: str, revision: str, file: str, sha256: str, size: int, license: str
-) -> PublicFile:
-    url = f"https://huggingface.co/{repository}/resolve/{revision}/{file}"
-    return PublicFile(name, url, sha256, size, f"huggingface.co/{repository}", license)
+def _hub(name: str, path: str, sha256: str, size: int, license: str) -> PublicFile:
+    """Return a file of Hugging Face; its path names a repository, a commit and the file."""
+    repository = path.partition("/resolve/")[0]
+    file = name + path[path.rindex(".") :]
+    source = f"huggingface.co/{repository}"
+    return PublicFile(file, f"https://huggingface.co/{path}", sha256, size, source, license)
 
 
 _RANKS: Final = {
@@ -152,72 +153,53 @@ _RANKS: Final = {
     "o200k_base": _ranks("o200k_base", 3_613_922),
 }
 
-# What `byteweld fetch` downloads, by the name it then has. The test data has the same bytes; that
-# they are at these URLs was read in 2026 in projects that pin them.
-FETCHABLE: Final[Mapping[str, PublicFile]] = {
-    name: _RANKS[encoding.ranks] for name, encoding in PUBLIC_ENCODINGS.items()
-} | {
-    "qwen": _hub(
-        "qwen.tiktoken",
-        "Qwen/Qwen-72B",
-        "b8e18ac61df64d35308695769ff46b976b6a00f4",
-        "qwen.tiktoken",
+_HUB: Final = {
+    "qwen": (
+        "Qwen/Qwen-72B/resolve/b8e18ac61df64d35308695769ff46b976b6a00f4/qwen.tiktoken",
         "b2b1b8dfb5cc5f024bafc373121c6aba3f66f9a5a0269e243470a1de16a33186",
         2_561_218,
         "Tongyi Qianwen",
     ),
-    "qwen2_5": _hub(
-        "qwen2_5.json",
-        "Qwen/Qwen2.5-7B-Instruct",
-        "a09a35458c702b33eeacc393d103063234e8bc28",
-        "tokenizer.json",
+    "qwen2_5": (
+        "Qwen/Qwen2.5-7B-Instruct/resolve/a09a35458c702b33eeacc393d103063234e8bc28/tokenizer.json",
         "c0382117ea329cdf097041132f6d735924b697924d6f6fc3945713e96ce87539",
         7_031_645,
         "Apache-2.0",
     ),
-    "qwen3": _hub(
-        "qwen3.json",
-        "Qwen/Qwen3-0.6B",
-        "c1899de289a04d12100db370d81485cdf75e47ca",
-        "tokenizer.json",
+    "qwen3": (
+        "Qwen/Qwen3-0.6B/resolve/c1899de289a04d12100db370d81485cdf75e47ca/tokenizer.json",
         "aeb13307a71acd8fe81861d94ad54ab689df773318809eed3cbe794b4492dae4",
         11_422_654,
         "Apache-2.0",
     ),
-    "deepseek_v3": _hub(
-        "deepseek_v3.json",
-        "deepseek-ai/DeepSeek-V3",
-        "e815299b0bcbac849fa540c768ef21845365c9eb",
-        "tokenizer.json",
+    "deepseek_v3": (
+        "deepseek-ai/DeepSeek-V3/resolve/e815299b0bcbac849fa540c768ef21845365c9eb/tokenizer.json",
         "621ac2e32d0dba658404412318818aaa8ce8cda492e59830109d8da6b517fb41",
         7_847_652,
         "DeepSeek Model License",
     ),
-    "gpt_neox": _hub(
-        "gpt_neox.json",
-        "EleutherAI/gpt-neox-20b",
-        "c292233c833e336628618a88a648727eb3dff0a7",
-        "tokenizer.json",
+    "gpt_neox": (
+        "EleutherAI/gpt-neox-20b/resolve/c292233c833e336628618a88a648727eb3dff0a7/tokenizer.json",
         "c24618a1b3e6a38167beff1c72cffd126c3a66254347304b50547d12c5f25624",
         2_113_710,
         "Apache-2.0",
     ),
-    "modernbert": _hub(
-        "modernbert.json",
-        "answerdotai/ModernBERT-base",
-        "8949b909ec900327062f0ebf497f51aef5e6f0c8",
-        "tokenizer.json",
+    "modernbert": (
+        "answerdotai/ModernBERT-base/resolve/8949b909ec900327062f0ebf497f51aef5e6f0c8/tokenizer.json",
         "9fd55248d51d33976b324fc11592e28071da7d41e0e9401dfb7082e30574b7b1",
         2_132_967,
         "Apache-2.0",
     ),
-    "tekken_240718": _hub(
-        "tekken_240718.json",
-        "mistralai/Mistral-Nemo-Instruct-2407",
-        "04d8a90549d23fc6bd7f642064003592df51e9b3",
-        "tekken.json",
+    "tekken_240718": (
+        "mistralai/Mistral-Nemo-Instruct-2407/resolve/04d8a90549d23fc6bd7f642064003592df51e9b3/tekken.json",
         "eccd1665d2e477697c33cb7f0daa6f6dfefc57a0a6bceb66d4be52952f827516",
         14_801_223,
         "Apache-2.0",
     ),
 }
+
+# What `byteweld fetch` downloads, by the name it then has. The test data has the same bytes; that
+# they are at these URLs was read in 2026 in projects that pin them.
+FETCHABLE: Final[Mapping[str, PublicFile]] = {
+    name: _RANKS[encoding.ranks] for name, encoding in PUBLIC_ENCODINGS.items()
+} | {name: _hub(name, *facts) for name, facts in _HUB.items()}

@@ -259,8 +259,8 @@ def test_a_folder_is_read_once_however_many_files_it_has(mine, monkeypatch, tmp_
     for number in range(50):
         (tmp_path / f"{number}.txt").write_text("x")
     scanned = []
-    scan = encodings._sorted
-    monkeypatch.setattr(encodings, "_sorted", lambda path: scanned.append(path) or scan(path))
+    scan = encodings.entries
+    monkeypatch.setattr(encodings, "entries", lambda path: scanned.append(path) or scan(path))
     assert [found.name for found in encodings.find_encodings()] == ["mine"]
     assert scanned.count(tmp_path) <= 3
 

@@ -23,8 +23,8 @@ from byteweld.vocab import Merge, Vocabulary
 _VOCAB: Final = "vocab.json"
 _MERGES: Final = "merges.txt"
 _SIDECAR: Final = "byteweld.json"
-_PAIRS: Final = ((_VOCAB, _MERGES), ("encoder.json", "vocab.bpe"))
-NAMES: Final = (*_PAIRS[0], *_PAIRS[1], _SIDECAR)  # every file that `load` may read in a folder
+PAIRS: Final = ((_VOCAB, _MERGES), ("encoder.json", "vocab.bpe"))
+NAMES: Final = (*PAIRS[0], *PAIRS[1], _SIDECAR)  # every file that `load` may read in a folder
 _HEADER: Final = "#version: 0.2"
 _VERSION: Final = "#version"
 _OPENING: Final = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*[0-9]+\s*[,}]')
@@ -35,7 +35,7 @@ def recognize(path: Path, head: bytes) -> bool:
     try:
         if path.is_dir():
             return find_files(path) is not None
-        other = dict(_PAIRS).get(path.name)
+        other = dict(PAIRS).get(path.name)
         return (
             other is not None
             and _OPENING.match(head) is not None
@@ -47,7 +47,7 @@ def recognize(path: Path, head: bytes) -> bool:
 
 def find_files(path: Path) -> tuple[Path, Path] | None:
     """Return the two files of a folder, or of the folder of its vocab.json."""
-    for vocab_name, merges_name in _PAIRS:
+    for vocab_name, merges_name in PAIRS:
         if path.name == vocab_name and path.is_file():
             return path, path.with_name(merges_name)
         if (path / vocab_name).is_file() and (path / merges_name).is_file():
