@@ -90,15 +90,6 @@ class _FileError(ByteweldError, ValueError):
             position += f"byte {self.offset}: "
         return position + self.message
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild, (type(self), self.message, self.path, self.offset))
-
-
-def _rebuild(
-    kind: type[_FileError], message: str, path: str | None, offset: int | None
-) -> _FileError:
-    return kind(message, path=path, offset=offset)
-
 
 class FormatError(_FileError):
     """A file is not what it claims to be.
@@ -204,13 +195,6 @@ class BudgetError(ByteweldError, ValueError):
         self.needed = needed
         super().__init__(message)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        return (_rebuild_budget, (str(self), self.needed))
-
-
-def _rebuild_budget(message: str, needed: int | None) -> BudgetError:
-    return BudgetError(message, needed=needed)
-
 
 class SpecialTokenError(ByteweldError, ValueError):
     """A special token was found in text where it is not allowed.
@@ -249,9 +233,6 @@ class UnknownIdError(ByteweldError, KeyError):
 
     def __str__(self) -> str:
         return self.message
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (UnknownIdError, (self.message, self.id))
 
 
 class IdRangeError(UnknownIdError, OverflowError):

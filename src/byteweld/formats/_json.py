@@ -144,6 +144,17 @@ def require_exactly(value: Mapping[str, object], keys: Collection[str], path: Pa
         raise FormatError(f"unknown key {show(extra)}; expected only {', '.join(keys)}", path=path)
 
 
+def wrong(what: str, found: object, expected: str, path: Path) -> FormatError:
+    """Return the error for a value of a file that is not what it must be."""
+    return FormatError(f"{what} is {show(found)}; expected {expected}", path=path)
+
+
+def check_version(what: str, found: object, known: object, path: Path) -> None:
+    """Reject any version but the one that can be read, and 1.0 or True for 1."""
+    if type(found) is not type(known) or found != known:
+        raise FormatError(f"{what} is {show(found)}; only {known!r} can be read", path=path)
+
+
 def unreadable(path: Path, what: str) -> UnsupportedError:
     """Return the error for a valid file that a Vocabulary cannot represent exactly."""
     return UnsupportedError(f"{path}: {what}, which cannot be read yet")
@@ -159,21 +170,21 @@ def check_keys(value: Mapping[str, object], known: Collection[str], what: str, p
 def read_object(value: object, what: str, path: Path) -> dict[str, object]:
     """Return a value that must be an object."""
     if type(value) is not dict:
-        raise FormatError(f"{what} is {show(value)}; expected an object", path=path)
+        raise wrong(what, value, "an object", path)
     return value
 
 
 def read_list(value: object, what: str, path: Path) -> list[object]:
     """Return a value that must be a list."""
     if type(value) is not list:
-        raise FormatError(f"{what} is {show(value)}; expected a list", path=path)
+        raise wrong(what, value, "a list", path)
     return value
 
 
 def read_ids(value: object, path: Path, what: str) -> dict[str, int]:
     """Return a value that must be an object of text -> id."""
     if type(value) is not dict:
-        raise FormatError(f"{what} is {show(value)}; expected an object of text: id", path=path)
+        raise wrong(what, value, "an object of text: id", path)
     for text, token_id in value.items():
         if type(token_id) is not int or not 0 <= token_id <= MAX_ID:
             raise FormatError(

@@ -15,6 +15,7 @@ from byteweld._files import sha256
 from byteweld.errors import FormatError, PatternError, UnsupportedError
 from byteweld.formats._json import (
     MAX_BESIDE_BYTES,
+    check_version,
     is_text,
     parse_object,
     read_file,
@@ -22,6 +23,7 @@ from byteweld.formats._json import (
     require,
     require_exactly,
     show,
+    wrong,
 )
 from byteweld.patterns import resolve_pattern
 from byteweld.vocab import ROLES, VocabAlphabet, Vocabulary
@@ -92,10 +94,7 @@ def read(path: Path, data: bytes) -> Sidecar | None:
     value = parse_object(raw, path)
     # The version first, because it determines the keys.
     version = require(value, "byteweld", path, "the sidecar")
-    if type(version) is not int or version != VERSION:
-        raise FormatError(
-            f"version 'byteweld' is {show(version)}; only {VERSION} can be read", path=path
-        )
+    check_version("version 'byteweld'", version, VERSION, path)
     require_exactly(value, _KEYS, path)
     if value["sha256"] != sha256(data):
         raise FormatError(
@@ -105,15 +104,10 @@ def read(path: Path, data: bytes) -> Sidecar | None:
         )
     roles = read_ids(value["roles"], path, "'roles'")
     if not roles.keys() <= set(ROLES):
-        raise FormatError(
-            f"'roles' has the keys {show(sorted(roles))}; expected one of {', '.join(ROLES)}",
-            path=path,
-        )
+        raise wrong("'roles'", roles, f"only the keys {', '.join(ROLES)}", path)
     alphabet = value["alphabet"]
     if alphabet not in ALPHABETS:
-        raise FormatError(
-            f"'alphabet' is {show(alphabet)}; expected one of {', '.join(ALPHABETS)}", path=path
-        )
+        raise wrong("'alphabet'", alphabet, f"one of {', '.join(ALPHABETS)}", path)
     return Sidecar(
         pattern=_read_pattern(value["pattern"], path),
         special_tokens=read_ids(value["special_tokens"], path, "'special_tokens'"),
@@ -124,9 +118,7 @@ def read(path: Path, data: bytes) -> Sidecar | None:
 
 def _read_pattern(value: object, path: Path) -> str | None:
     if value is not None and type(value) is not str:
-        raise FormatError(
-            f"'pattern' is {show(value)}; expected a regular expression or null", path=path
-        )
+        raise wrong("'pattern'", value, "a regular expression or null", path)
     try:
         return resolve_pattern(value)
     except PatternError as error:

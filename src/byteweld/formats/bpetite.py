@@ -13,12 +13,14 @@ from typing import Final
 from byteweld import patterns
 from byteweld.errors import FormatError
 from byteweld.formats._json import (
+    check_version,
     parse_object,
     read_file,
     read_list,
     read_object,
     require_exactly,
     show,
+    wrong,
 )
 from byteweld.formats._limits import (
     NotHeldError,
@@ -58,20 +60,15 @@ def load(path: Path) -> Vocabulary:
     """Read an artifact; anything that schema v1 does not allow is a FormatError."""
     artifact = parse_object(read_file(path), path)
     # The version first, because it determines the keys.
-    found = artifact.get("schema_version", _SCHEMA_VERSION)
-    if type(found) is not int or found != _SCHEMA_VERSION:
-        raise FormatError(
-            f"schema_version is {show(found)}; only {_SCHEMA_VERSION} can be read", path=path
-        )
+    version = artifact.get("schema_version", _SCHEMA_VERSION)
+    check_version("schema_version", version, _SCHEMA_VERSION, path)
     require_exactly(artifact, _KEYS, path)
     merges = _read_merges(artifact["merges"], path)
     special_id = _FIRST_MERGE_ID + len(merges)
     for key, value in _settings(special_id).items():
         found = artifact[key]
         if found != value or show(found) != show(value):  # which tells 1 from 1.0 and True
-            raise FormatError(
-                f"{key} is {show(found)}; expected {value!r}, for {len(merges)} merges", path=path
-            )
+            raise wrong(key, found, f"{value!r}, for {len(merges)} merges", path)
     tokens = _read_tokens(artifact["vocab"], special_id, path)
     special_tokens = {END_OF_TEXT: special_id}
     vocab = Vocabulary(tokens, merges, special_tokens=special_tokens, pattern=patterns.GPT2)
@@ -94,9 +91,7 @@ def _read_merges(raw: object, path: Path) -> list[Merge]:
     merges = []
     for rank, pair in enumerate(read_list(raw, "merges", path)):
         if type(pair) is not list or [type(part) for part in pair] != [int, int]:
-            raise FormatError(
-                f"merges[{rank}] is {show(pair)}; expected a list of two integers", path=path
-            )
+            raise wrong(f"merges[{rank}]", pair, "a list of two integers", path)
         left, right = pair
         merges.append(Merge(left, right, _FIRST_MERGE_ID + rank))
     return merges
@@ -118,10 +113,7 @@ def _read_tokens(raw: object, special_id: int, path: Path) -> dict[int, bytes]:
             raise FormatError(f"vocab has no id {key}; expected 0..{special_id}", path=path)
         value = found[key]
         if type(value) is not list or not all(type(b) is int and 0 <= b <= 255 for b in value):
-            raise FormatError(
-                f"vocab[{key!r}] is {show(value)}; expected a list of integers in 0..255",
-                path=path,
-            )
+            raise wrong(f"vocab[{key!r}]", value, "a list of integers in 0..255", path)
         tokens[token_id] = bytes(value)
     return tokens
 

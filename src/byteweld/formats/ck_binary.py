@@ -16,7 +16,14 @@ from byteweld import patterns
 from byteweld._byte_letters import BYTE_TO_CHAR, CK_BYTE_TO_CHAR
 from byteweld._files import read_regular, read_start
 from byteweld.errors import FormatError, VocabularyError
-from byteweld.formats._json import MAX_FILE_BYTES, parse_object, require_exactly, show
+from byteweld.formats._json import (
+    MAX_FILE_BYTES,
+    check_version,
+    parse_object,
+    require_exactly,
+    show,
+    wrong,
+)
 from byteweld.formats._limits import (
     NotHeldError,
     check_bytes,
@@ -152,9 +159,7 @@ def _pattern_of(alphabet: VocabAlphabet) -> str | None:
 
 def _read_meta(path: Path) -> _Meta:
     meta = parse_object(read_regular(path, _META_LIMIT), path)
-    schema = meta.get("schema", _SCHEMA)
-    if schema != _SCHEMA:
-        raise FormatError(f"schema is {show(schema)}; only {_SCHEMA!r} can be read", path=path)
+    check_version("schema", meta.get("schema", _SCHEMA), _SCHEMA, path)
     require_exactly(meta, _KEYS, path)
     for key, name in FILES.items():
         _check_file_name(key, meta[key], name, path)
@@ -170,21 +175,17 @@ def _check_file_name(key: str, found: object, name: str, path: Path) -> None:
         *folders, last = found.split("/")
         if last == name and ".." not in folders:
             return
-    raise FormatError(f"{key} is {show(found)}; expected {name!r}, a file beside {META}", path=path)
+    raise wrong(key, found, f"{name!r}, a file beside {META}", path)
 
 
 def _read_sizes(meta: Mapping[str, object], path: Path) -> _Meta:
     mode = meta["mode"]
     if not isinstance(mode, str) or mode not in _MODES:
-        raise FormatError(
-            f"mode is {show(mode)}; expected {' or '.join(map(repr, _MODES))}", path=path
-        )
+        raise wrong("mode", mode, " or ".join(map(repr, _MODES)), path)
     for key in _COUNTS:
         value = meta[key]
         if type(value) is not int or not 0 <= value <= _INT32_MAX:
-            raise FormatError(
-                f"{key} is {show(value)}; expected an integer in 0..{_INT32_MAX}", path=path
-            )
+            raise wrong(key, value, f"an integer in 0..{_INT32_MAX}", path)
     alphabet, base = _MODES[mode]
     made = _Meta(alphabet, *(meta[key] for key in _COUNTS[:3]))  # type: ignore[arg-type]
     expected = made.first_byte_id + base + made.num_merges

@@ -21,7 +21,7 @@ from byteweld.formats._json import (
     read_list,
     read_object,
     require,
-    show,
+    wrong,
 )
 from byteweld.formats._limits import NotHeldError, check_pattern
 from byteweld.formats._ranks import check_ranks, from_base64, recover_merges, to_base64
@@ -94,7 +94,7 @@ def load(path: Path) -> Vocabulary:
 def _read_size(config: Mapping[str, object], key: str, path: Path) -> int:
     size = require(config, key, path, "'config'")
     if type(size) is not int or not 0 <= size <= MAX_ID:
-        raise FormatError(f"{key!r} is {show(size)}; expected a number of tokens", path=path)
+        raise wrong(repr(key), size, "a number of tokens", path)
     return size
 
 
@@ -102,14 +102,14 @@ def _read_version(config: Mapping[str, object], path: Path) -> int:
     version = require(config, "version", path, "'config'")
     match = _VERSION.fullmatch(version) if isinstance(version, str) else None
     if match is None:
-        raise FormatError(f"version is {show(version)}; expected a version such as 'v3'", path=path)
+        raise wrong("version", version, "a version such as 'v3'", path)
     return int(match[1])
 
 
 def _read_pattern(config: Mapping[str, object], path: Path) -> str:
     pattern = require(config, "pattern", path, "'config'")
     if type(pattern) is not str or not pattern:
-        raise FormatError(f"'pattern' is {show(pattern)}; expected a regular expression", path=path)
+        raise wrong("'pattern'", pattern, "a regular expression", path)
     return pattern
 
 
@@ -128,7 +128,7 @@ def _read_specials(document: Mapping[str, object], version: int, path: Path) -> 
         what = f"special token {rank}"
         text = _read_entry(item, rank, "token_str", _SPECIAL_KEYS, what, path)
         if type(text) is not str or not text:
-            raise FormatError(f"{what} has the text {show(text)}; expected a text", path=path)
+            raise wrong(f"'token_str' of {what}", text, "a text", path)
         texts.append(text)
     return texts
 
@@ -147,9 +147,9 @@ def _read_ranks(items: list[object], count: int, path: Path) -> list[bytes]:
         text = _read_entry(item, rank, "token_bytes", _TOKEN_KEYS, what, path)
         token = from_base64(text.encode()) if isinstance(text, str) else None
         if not token:
-            raise FormatError(f"{what} has the bytes {show(text)}; expected base64", path=path)
+            raise wrong(f"'token_bytes' of {what}", text, "base64", path)
         if rank < 256 and token != bytes([rank]):
-            raise FormatError(f"{what} is {token!r}; the first 256 are the bytes", path=path)
+            raise wrong(what, token, f"{bytes([rank])!r}: the first 256 are the bytes", path)
         tokens.append(token)
     return tokens
 
@@ -162,7 +162,7 @@ def _read_entry(
     check_keys(entry, known, what, path)
     found = require(entry, "rank", path, what)
     if type(found) is not int or found != rank:
-        raise FormatError(f"{what} has the rank {show(found)}; expected {rank}", path=path)
+        raise wrong(f"'rank' of {what}", found, str(rank), path)
     return require(entry, key, path, what)
 
 

@@ -316,7 +316,7 @@ def test_a_sidecar_of_another_file_is_refused_unless_everything_is_given(tmp_pat
         ({"special_tokens": ["<s>"]}, "'special_tokens' is"),
         ({"special_tokens": {"<s>": -1}}, "the id -1"),
         ({"special_tokens": {"<s>": 97}}, "whose bytes are b'a'"),
-        ({"roles": {"boss": 1}}, "expected one of bos"),
+        ({"roles": {"boss": 1}}, "expected only the keys bos"),
         ({"roles": {"bos": 9999}}, "not a token"),
         ({"alphabet": "latin"}, "'alphabet' is 'latin'"),
         ({"sha256": None}, "belongs to"),
