@@ -21,17 +21,10 @@ Missing files stay FileNotFoundError; wrong types stay TypeError.
 from __future__ import annotations
 
 import os
-import reprlib
 
 TYPE_CHECKING = False  # as in `typing`, which takes longer to import than all of this
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-# Errors show values shortened, and never deeper than a few levels: a hostile file may nest its
-# values nearly as deep as Python's own stack.
-_SHOWN = reprlib.Repr()
-_SHOWN.maxstring = _SHOWN.maxother = 200
-show = _SHOWN.repr
 
 
 class ByteweldError(Exception):
@@ -331,3 +324,15 @@ def nearest(name: object, known: Iterable[str]) -> str:
     lowered = {text.lower(): text for text in known}
     near = difflib.get_close_matches(name.lower(), lowered, n=1)
     return f"; did you mean {lowered[near[0]]!r}?" if near else ""
+
+
+def show(value: object) -> str:
+    """Return a value as errors show it: shortened, and not deeper than a few levels.
+
+    A hostile file may nest its values nearly as deep as Python's own stack.
+    """
+    import reprlib  # `import byteweld` loads nothing that it does not need
+
+    shown = reprlib.Repr()
+    shown.maxstring = shown.maxother = 200
+    return shown.repr(value)
