@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import json
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
@@ -144,22 +145,22 @@ class Training:
     merges_learned: int
     merges_planned: int
     stop: Stop
-    merge_counts: tuple[int, ...]  # for each learned merge, how often its pair occurred
-    removed_tokens: tuple[int, ...]  # for each, by how many tokens it shortened the corpus
-    first_tokens: int  # tokens in the corpus before the first merge
-    total_bytes: int  # of all pre-tokens
+    merge_counts: tuple[int, ...]
+    removed_tokens: tuple[int, ...]
+    first_tokens: int
+    total_bytes: int
     distinct_pretokens: int
     total_pretokens: int
     skipped_documents: int
     count_seconds: float
     merge_seconds: float
-    layout_seconds: float = 0.0  # between the two: laying out the pre-tokens in memory
-    pruned_pretokens: int = 0  # rare pre-tokens that were left out of the counts
-    pair_error: int = 0  # so pair counts are too small by at most this
+    layout_seconds: float = 0.0
+    pruned_pretokens: int = 0
+    pair_error: int = 0
     files: int | None = None
     file_bytes: int | None = None
-    peak_memory_bytes: int | None = None  # of the process, at the end of the training
-    version: str | None = None  # of byteweld
+    peak_memory_bytes: int | None = None
+    version: str | None = None
     start: Start | None = None
 
     def __str__(self) -> str:
@@ -329,67 +330,33 @@ def load_report(path: str | os.PathLike[str], vocab: Vocabulary) -> Training | N
 
 # ---------------------------------------------------------------------------- reading
 
-_NUMBERS = (
-    *("vocab_size", "merges_learned", "merges_planned", "distinct_pretokens", "total_pretokens"),
-    *("skipped_documents", "first_tokens", "total_bytes", "pruned_pretokens", "pair_error"),
-)
 # Keys that are not fields of a Training: they identify the vocabulary or derive from other fields.
 _NOT_FIELDS = {"format", "fingerprint", "tokens", "bytes_per_token"}
 _LISTS = ("merge_counts", "removed_tokens")
-_SECONDS = ("count_seconds", "layout_seconds", "merge_seconds")
-# Reports of earlier versions do not have these, or have them in `merge_seconds`.
+# Reports of earlier versions do not have it: it is included in their `merge_seconds`.
 _LATER: dict[str, object] = {"layout_seconds": 0.0}
-_NUMBERS_OR_NONE = ("files", "file_bytes", "peak_memory_bytes")
-# The types of the recipe fields that may be null; other fields have the type of their default.
-_TYPES: dict[str, tuple[type, ...]] = {
-    "initial_alphabet": (tuple, type(None)),
-    "pattern": (str, type(None)),
-    "encode_pattern": (str, type(None)),
-    "max_token_bytes": (int, type(None)),
-    "extensions": (tuple, type(None)),
-}
 
 
 def _read(report: dict[str, object], merges: int, file: Path) -> Training:
-    names = {field.name for field in dataclasses.fields(Training)}
-    unknown = report.keys() - names - _NOT_FIELDS
+    kinds = {field.name: str(field.type) for field in dataclasses.fields(Training)}
+    unknown = report.keys() - kinds.keys() - _NOT_FIELDS
     if unknown:
         raise FormatError(f"unknown key {min(unknown)!r} in the report", path=file)
-    given: dict[str, Any] = {
-        name: _json.require(_LATER | report, name, file, "the report") for name in sorted(names)
-    }
-    for name in _NUMBERS:
-        given[name] = _whole(given[name], name, file)
-    for name in _NUMBERS_OR_NONE:
-        given[name] = None if given[name] is None else _whole(given[name], name, file)
-    for name in _SECONDS:
-        given[name] = _number(given[name], name, file)
-    if given["stop"] not in get_args(Stop):
-        raise FormatError(
-            f"stop is {_json.show(given['stop'])}; expected one of {', '.join(get_args(Stop))}",
-            path=file,
-        )
-    if given["version"] is not None and not isinstance(given["version"], str):
-        raise FormatError(
-            f"version is {_json.show(given['version'])}; expected a string or null", path=file
-        )
-    given["recipe"] = _recipe(given["recipe"], file)
-    given["start"] = None if given["start"] is None else _start(given["start"], file)
+    given: dict[str, Any] = {}
+    for name, kind in sorted(kinds.items()):
+        value = _json.require(_LATER | report, name, file, "the report")
+        kind, _, optional = kind.partition(" | ")
+        given[name] = None if optional and value is None else _READERS[kind](value, name, file)
     before = given["start"].merges if given["start"] else 0
     for name in _LISTS:
-        numbers = _json.read_list(given[name], name, file)
-        if not len(numbers) == given["merges_learned"] == merges - before:
+        if not len(given[name]) == given["merges_learned"] == merges - before:
             raise FormatError(
-                f"{name} has {len(numbers)} numbers and merges_learned is "
+                f"{name} has {len(given[name])} numbers and merges_learned is "
                 f"{given['merges_learned']}; expected {merges - before}, as in the vocabulary",
                 path=file,
             )
-        given[name] = tuple(_whole(number, name, file) for number in numbers)
     if sum(given["removed_tokens"]) > given["first_tokens"]:
-        raise FormatError(
-            "the sum of removed_tokens is greater than first_tokens",
-            path=file,
-        )
+        raise FormatError("the sum of removed_tokens is greater than first_tokens", path=file)
     return Training(**given)
 
 
@@ -399,57 +366,82 @@ def _whole(value: object, what: str, file: Path) -> int:
     return value
 
 
+def _wholes(value: object, what: str, file: Path) -> tuple[int, ...]:
+    return tuple([_whole(number, what, file) for number in _json.read_list(value, what, file)])
+
+
 def _number(value: object, what: str, file: Path) -> float:
     if type(value) not in (int, float) or not 0 <= float(str(value)) < float("inf"):
         raise FormatError(f"{what} is {_json.show(value)}; expected a number", path=file)
     return float(str(value))
 
 
-def _recipe(value: object, file: Path) -> Recipe:
-    """Read a recipe, checking the type of every field; `Recipe` itself checks the values."""
-    default = Recipe()
-    given: dict[str, Any] = {}
-    for name, item in _json.read_object(value, "recipe", file).items():
-        if isinstance(item, list):
-            item = tuple(tuple(part) if isinstance(part, list) else part for part in item)
-        types = _TYPES.get(name, (type(getattr(default, name, None)),))
-        is_element = _is_role if name == "roles" else _is_string
-        if type(item) not in types or (type(item) is tuple and not all(map(is_element, item))):
-            raise FormatError(
-                f"the recipe's {name} is {_json.show(item)}, which has the wrong type", path=file
-            )
-        given[name] = item
-    missing = {field.name for field in dataclasses.fields(Recipe)} - given.keys()
-    if missing:
-        raise FormatError(f"the recipe has no {min(missing)!r}", path=file)
-    try:
-        return Recipe(**given)
-    except (TypeError, ValueError) as error:
-        raise FormatError(f"the recipe cannot be read: {error}", path=file) from None
+def _string(value: object, what: str, file: Path) -> str:
+    if not isinstance(value, str):
+        raise FormatError(f"{what} is {_json.show(value)}; expected a string", path=file)
+    return value
 
 
-def _is_string(item: object) -> bool:
-    return isinstance(item, str)
+def _stop(value: object, what: str, file: Path) -> object:
+    if value not in get_args(Stop):
+        known = ", ".join(get_args(Stop))
+        raise FormatError(f"{what} is {_json.show(value)}; expected one of {known}", path=file)
+    return value
 
 
-def _is_role(item: object) -> bool:
-    return isinstance(item, tuple) and list(map(type, item)) == [str, str]
-
-
-def _start(value: object, file: Path) -> Start:
-    fields = _json.read_object(value, "start", file)
-    if fields.keys() != set(Start._fields):
-        raise FormatError(
-            f"start has the keys {sorted(fields)}; expected {sorted(Start._fields)}", path=file
-        )
-    fingerprint = fields["fingerprint"]
-    if not isinstance(fingerprint, str):
-        raise FormatError(
-            f"start's fingerprint is {_json.show(fingerprint)}; expected a string", path=file
-        )
+def _start(value: object, what: str, file: Path) -> Start:
+    fields = _json.read_object(value, what, file)
+    _json.require_exactly(fields, Start._fields, file)
+    fingerprint = _string(fields["fingerprint"], "start's fingerprint", file)
     numbers = [_whole(fields[name], f"start's {name}", file) for name in Start._fields[1:]]
     if max(numbers) > MAX_ID + 1:
         raise FormatError(
             f"start is {_json.show(fields)}; expected numbers up to {MAX_ID + 1}", path=file
         )
     return Start(fingerprint, *numbers)
+
+
+def _recipe(value: object, what: str, file: Path) -> Recipe:
+    """Read a recipe, checking the type of every field; `Recipe` itself checks the values."""
+    found = _json.read_object(value, what, file)
+    fields = {field.name: field for field in dataclasses.fields(Recipe)}
+    _json.require_exactly(found, fields, file)
+    given: dict[str, Any] = {}
+    for name, item in found.items():
+        if isinstance(item, list):
+            item = tuple(tuple(part) if isinstance(part, list) else part for part in item)
+        default = fields[name].default
+        types = _NULLABLE[str(fields[name].type)] if default is None else (type(default),)
+        element = (str, str) if name == "roles" else str
+        if type(item) not in types or (
+            isinstance(item, tuple) and any(_shape(part) != element for part in item)
+        ):
+            raise FormatError(
+                f"the recipe's {name} is {_json.show(item)}, which has the wrong type", path=file
+            )
+        given[name] = item
+    try:
+        return Recipe(**given)
+    except (TypeError, ValueError) as error:
+        raise FormatError(f"the recipe cannot be read: {error}", path=file) from None
+
+
+def _shape(item: object) -> object:
+    return tuple(map(type, item)) if type(item) is tuple else type(item)
+
+
+# By the types of the fields of `Training`, and by those of a recipe's fields that may be null.
+_READERS: dict[str, Callable[[object, str, Path], object]] = {
+    "int": _whole,
+    "tuple[int, ...]": _wholes,
+    "float": _number,
+    "str": _string,
+    "Stop": _stop,
+    "Start": _start,
+    "Recipe": _recipe,
+}
+_NULLABLE = {
+    "str | None": (str, type(None)),
+    "int | None": (int, type(None)),
+    "tuple[str, ...] | None": (tuple, type(None)),
+}
