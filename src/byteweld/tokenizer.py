@@ -21,7 +21,7 @@ from byteweld.patterns import pattern_name
 from byteweld.vocab import Vocabulary
 
 if TYPE_CHECKING:
-    from typing import Unpack
+    from typing import Self, Unpack
 
     import numpy as np  # slow to import, and only arrays need it
     from numpy.typing import NDArray
@@ -71,42 +71,39 @@ class Tokenizer:
     ) -> None:
         if not isinstance(vocab, Vocabulary):
             raise TypeError(f"expected a Vocabulary, found {type(vocab).__name__}")
-        self._fill(vocab, name=name, training=training, eager=True)
+        self._fill(vocab, name, training)
 
     def _fill(
         self,
         vocab: Vocabulary,
-        *,
-        eager: bool,
         name: str | None = None,
         training: Training | None = None,
+        *,
         path: Path | None = None,
-    ) -> None:
+        is_tried: bool = False,
+    ) -> Self:
+        """Set all fields.
+
+        The file or folder at `path` may have a training report next to it. If `is_tried`, an engine
+        of this vocabulary was built before; this one is built on first use.
+        """
         self._vocab = vocab
-        self._encoder = _native.Encoder(vocab, eager=eager)
+        self._encoder = _native.Encoder(vocab, eager=not is_tried)
         self._name = name
         self._training = training
-        self._path = path  # the vocabulary's, while its training report is unread
+        self._path = path  # None once the training report is read
+        return self
 
     @classmethod
-    def _trained(cls, vocab: Vocabulary, training: Training) -> Tokenizer:
-        """Return a trained tokenizer. Its vocabulary is valid: the engine is built on first use."""
-        tok = cls.__new__(cls)
-        tok._fill(vocab, training=training, eager=False)
-        return tok
+    def _trained(cls, vocab: Vocabulary, training: Training) -> Self:
+        return cls.__new__(cls)._fill(vocab, training=training, is_tried=True)
 
     @classmethod
     def _loaded(
         cls, vocab: Vocabulary, path: Path, *, name: str | None = None, is_tried: bool = False
-    ) -> Tokenizer:
-        """Return the tokenizer of a file or folder, which may have a training report next to it.
-
-        It is named after the file, unless `name` is given. If `is_tried`, an engine of this
-        vocabulary was built before; this one is built on first use.
-        """
-        tok = cls.__new__(cls)
-        tok._fill(vocab, name=name or path.stem, path=path.absolute(), eager=not is_tried)
-        return tok
+    ) -> Self:
+        path = path.absolute()
+        return cls.__new__(cls)._fill(vocab, name or path.stem, path=path, is_tried=is_tried)
 
     # ------------------------------------------------------------------ construction
 
@@ -169,9 +166,8 @@ class Tokenizer:
                         f"merge {rank} is ({left!r}, {right!r}), but {part!r} is not a token"
                     )
             merge_ids.append((by_bytes[left], by_bytes[right], by_bytes[left + right]))
-        return cls(
-            Vocabulary(tokens, merge_ids, special_tokens=specials, pattern=pattern), name=name
-        )
+        vocabulary = Vocabulary(tokens, merge_ids, special_tokens=specials, pattern=pattern)
+        return cls(vocabulary, name=name)
 
     @classmethod
     def from_ranks(
@@ -209,28 +205,23 @@ class Tokenizer:
         if len(tokens) != len(mergeable_ranks):
             raise VocabularyError("two tokens have the same rank")
         specials = dict(special_tokens or {})
-        for text, token_id in specials.items():
-            _refuse_collision(text, token_id, tokens)
         texts: dict[int, bytes] = {}
         for text, token_id in specials.items():
-            texts.setdefault(
-                token_id, _special_bytes(text)
-            )  # if several share an id, the first one wins
+            _refuse_collision(text, token_id, tokens)
+            texts.setdefault(token_id, text.encode())  # the first of several that share an id
         try:
             merges = recover_merges(tokens)
         except (TypeError, OverflowError):
             Vocabulary(tokens)  # raises a clearer error
             raise
-        return cls(
-            Vocabulary(
-                tokens | texts,
-                merges or (),
-                special_tokens=specials,
-                pattern=pattern,
-                ranking="ranks" if merges is None else "merges",
-            ),
-            name=name,
+        vocabulary = Vocabulary(
+            tokens | texts,
+            merges or (),
+            special_tokens=specials,
+            pattern=pattern,
+            ranking="ranks" if merges is None else "merges",
         )
+        return cls(vocabulary, name=name)
 
     # ------------------------------------------------------------------ encoding
 
@@ -278,11 +269,11 @@ class Tokenizer:
             >>> tok.encode(b"hello\\xff")
             [263, 255]
         """
+        ids = self._encoder.encode(text, allowed_special, disallowed_special)
         if add_bos or add_eos or template:
             before, after = self._around(add_bos, add_eos, template)
-            ids = self._encoder.encode(text, allowed_special, disallowed_special)
             return [*before, *ids, *after]
-        return self._encoder.encode(text, allowed_special, disallowed_special)
+        return ids
 
     def encode_ordinary(self, text: Text) -> list[int]:
         """Encode text as plain text: special tokens are neither recognized nor refused.
@@ -395,14 +386,11 @@ class Tokenizer:
 
         Args:
             paths: a path, folder or glob, or a list of them.
-            num_threads: default: one per processor. The result does not depend on it.
+            num_threads: as in `encode_ragged`, and so are the next two.
             allowed_special: as in `encode`.
             disallowed_special: as in `encode`.
             **reading: how files are read, as in `byteweld.train`: `ext`, `lines`, `separator`,
                 `field`, `json_lines`, `on_error`.
-
-        Returns:
-            The ids of all documents, and the offset of each; see `encode_ragged`.
 
         Examples:
             >>> import byteweld, pathlib, tempfile
@@ -463,15 +451,15 @@ class Tokenizer:
         """
         from byteweld.streams import EncodeStream
 
-        frozen = [
+        encoder = self._encoder
+        specials = [
             given if isinstance(given, str) else frozenset(given or ())
             for given in (allowed_special, disallowed_special)
         ]
-        encoder = self._encoder
-        encoder.count(b"", *frozen)  # raises if they are invalid
+        encoder.count(b"", *specials)  # raises if they are invalid
         return EncodeStream(
-            lambda text: encoder.encode(text, *frozen),
-            lambda text: encoder.certain_end(text, *frozen),
+            lambda text: encoder.encode(text, *specials),
+            lambda text: encoder.certain_end(text, *specials),
             block_bytes=block_bytes,
         )
 
@@ -578,11 +566,7 @@ class Tokenizer:
         """
         token = utf8(text_or_bytes)
         found = self._vocab.ids.get(token)
-        if found is None:
-            found = self._added_by_bytes.get(token)
-        if found is None:
-            raise KeyError(token)
-        return found
+        return self._added_by_bytes[token] if found is None else found
 
     # ------------------------------------------------------------------ counting
 
@@ -1016,24 +1000,28 @@ class Tokenizer:
         """
         from byteweld import formats
 
+        beside = self._report_beside(path, format, overwrite)
+        formats.save(self._vocab, path, format, overwrite, beside, **options)
+
+    def _report_beside(
+        self, path: str | os.PathLike[str], format: str | None, overwrite: bool
+    ) -> dict[Path, bytes]:
+        """Return the training report to write, by its path; raise if it cannot be written."""
         training = self.training
         if training is None:
-            formats.save(self._vocab, path, format=format, overwrite=overwrite, **options)
-            return
+            return {}
+        from byteweld import formats
         from byteweld._files import check_file
         from byteweld.training import load_report, report_path
 
         target = f"{os.fspath(path)}{os.sep}" if formats.is_folder(format) else path
-        report = report_path(target)
-        # The same vocabulary in another format shares its report.
         held = formats.held(self._vocab, path, format)
-        has_report = not overwrite and load_report(target, held) is not None
-        if not has_report and not Path(path).is_file():  # formats.save refuses an existing file
+        if not overwrite and load_report(target, held) is not None:
+            return {}  # the same vocabulary in another format shares its report
+        report = report_path(target)
+        if not Path(path).is_file():  # formats.save refuses an existing file
             check_file(report, overwrite=overwrite)
-        beside = {} if has_report else {report: training.encoding_with(held.pattern).render(held)}
-        formats.save(
-            self._vocab, path, format=format, overwrite=overwrite, beside=beside, **options
-        )
+        return {report: training.encoding_with(held.pattern).render(held)}
 
     def __len__(self) -> int:
         return len(self._vocab)
