@@ -73,8 +73,11 @@ class Counts:
             check_text("pattern", pattern)
         for text in boundaries or ():
             check_text("a boundary", text)
-        known = None if boundaries is None else tuple(sorted(set(boundaries)))
-        facts = Facts(pattern=pattern, boundaries=known, skipped_documents=skipped_documents)
+        facts = Facts(
+            pattern=pattern,
+            boundaries=None if boundaries is None else tuple(boundaries),
+            skipped_documents=skipped_documents,
+        )
         self._set(_native.Counts(sorted(counts.items())), facts)
 
     def _set(self, table: _native.Counts, facts: Facts) -> None:
@@ -569,8 +572,8 @@ def count_within(
         _count_documents(corpus, builder, progress, batch_bytes)
     facts = Facts(
         pattern=recipe.pattern,
-        boundaries=tuple(sorted(set(recipe.boundaries))),
-        alphabet=None if alphabet is None else recipe.alphabet,
+        boundaries=recipe.boundaries,
+        alphabet=None if alphabet is None else "ascii",
         skipped_documents=skipped,
     )
     return Counts._of(builder.finish(), facts)

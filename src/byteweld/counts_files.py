@@ -15,27 +15,20 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal
 
 from byteweld import _native
 from byteweld._atomic import naming, replace_folder, settle_folder
 from byteweld._files import check_folder, open_regular
+from byteweld._typed import WrongError, reader
 from byteweld.errors import FormatError
-from byteweld.formats._json import (
-    MAX_BESIDE_BYTES,
-    parse_object,
-    read_file,
-    read_list,
-    read_object,
-    require_exactly,
-    show,
-)
+from byteweld.formats._json import MAX_BESIDE_BYTES, parse_object, read_file, show
 
 PARTS = 16
 MANIFEST = "counts.json"
-_FORMAT = "byteweld counts"
-_VERSION = 2
-_PARTITION = f"xxh3_64(bytes) % {PARTS}"
+# The first keys of a manifest.
+_HEAD = {"format": "byteweld counts", "version": 2, "partition": f"xxh3_64(bytes) % {PARTS}"}
+_BITS = 128  # counts have 64 bits, but sums of them may have more
 _NAMES = tuple(f"part-{part:02}.parquet" for part in range(PARTS))
 _PART_NAME = re.compile(r"part-[0-9]{2}\.parquet")
 # Distinct pre-tokens and their bytes; all pre-tokens, repetitions included, and their bytes.
@@ -76,9 +69,13 @@ class Facts:
 
     pattern: str | None = None  # that split the documents
     boundaries: tuple[str, ...] | None = None  # special tokens that split them; None if unknown
-    alphabet: str | None = None  # "ascii" if no other bytes were allowed
+    alphabet: Literal["ascii"] | None = None  # if no other bytes were allowed
     skipped_documents: int = 0
     pruning: Pruning | None = None
+
+    def __post_init__(self) -> None:
+        if self.boundaries is not None:
+            object.__setattr__(self, "boundaries", tuple(sorted(set(self.boundaries))))
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -143,8 +140,8 @@ def new_counts(
             {"file": name, **dict(zip(_SUMS, of_part, strict=True)), "sha256": digest}
             for name, of_part, digest in zip(_NAMES, sums, digests, strict=True)
         ]
-        head = {"format": _FORMAT, "version": _VERSION, "partition": _PARTITION}
-        manifest = head | dataclasses.asdict(facts) | _totals(sums) | {"parts": parts}
+        totals = dict(zip(_SUMS, _totals(sums), strict=True))
+        manifest = _HEAD | dataclasses.asdict(facts) | totals | {"parts": parts}
         manifest["sha256"] = _digest(manifest)
         data = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
         with naming(Path(path) / MANIFEST), (folder / MANIFEST).open("x", encoding="utf-8") as out:
@@ -153,8 +150,8 @@ def new_counts(
             os.fsync(out.fileno())
 
 
-def _totals(sums: Sequence[Sums]) -> dict[str, int]:
-    return dict(zip(_SUMS, map(sum, zip(*sums, strict=True)), strict=True))
+def _totals(sums: Sequence[Sums]) -> tuple[int, ...]:
+    return tuple(map(sum, zip(*sums, strict=True)))
 
 
 def _digest(manifest: Mapping[str, object]) -> str:
@@ -209,11 +206,27 @@ def _holds_only_ours(folder: Path) -> bool:
 # ---------------------------------------------------------------------- reading
 
 
-class _Part(NamedTuple):
-    """What a manifest says of a part."""
+@dataclass(frozen=True, kw_only=True)
+class _Sums:
+    distinct: int
+    distinct_bytes: int
+    total: int
+    total_bytes: int
 
-    sums: Sums
+    @property
+    def sums(self) -> Sums:
+        return self.distinct, self.distinct_bytes, self.total, self.total_bytes
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Part(_Sums):
+    file: str
     sha256: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Manifest(Facts, _Sums):
+    parts: tuple[_Part, ...]
 
 
 @dataclass(frozen=True)
@@ -224,11 +237,6 @@ class Folder:
     facts: Facts
     sums: Sums
     parts: tuple[_Part, ...]
-
-
-_FACTS = tuple(field.name for field in dataclasses.fields(Facts))
-_KEYS = ("format", "version", "partition", *_FACTS, *_SUMS, "parts", "sha256")
-_PART_KEYS = ("file", *_SUMS, "sha256")
 
 
 def open_folder(path: str | os.PathLike[str]) -> Folder:
@@ -246,21 +254,25 @@ def open_folder(path: str | os.PathLike[str]) -> Folder:
             path=file,
         )
     manifest = parse_object(read_file(file, MAX_BESIDE_BYTES), file)
-    found = tuple(manifest.get(key) for key in ("format", "version", "partition"))
-    if found != (_FORMAT, _VERSION, _PARTITION):
+    found = {key: manifest.get(key) for key in _HEAD}
+    if found != _HEAD:
         raise FormatError(
-            f"expected format {_FORMAT!r}, version {_VERSION}, partition {_PARTITION!r}, found "
-            f"{', '.join(map(show, found))}",
+            f"expected {', '.join(f'{key} {value!r}' for key, value in _HEAD.items())}, found "
+            f"{', '.join(map(show, found.values()))}",
             path=file,
         )
-    require_exactly(manifest, _KEYS, file)
-    if manifest["sha256"] != _digest(manifest):
+    if manifest.get("sha256") != _digest(manifest):
         raise FormatError("the manifest is damaged: its SHA-256 is another one", path=file)
-    items = read_list(manifest["parts"], "'parts'", file)
-    parts = tuple(_read_part(item, name, file) for item, name in zip(items, _NAMES, strict=False))
-    totals = _totals([part.sums for part in parts]) if len(parts) == len(items) == PARTS else None
-    if any(totals is None or manifest[key] != totals[key] for key in _SUMS):
-        raise FormatError(f"expected {PARTS} parts that add up to the totals", path=file)
+    try:
+        read: _Manifest = reader(_Manifest, _BITS)(
+            {key: value for key, value in manifest.items() if key not in (*_HEAD, "sha256")}
+        )
+        names = [part.file for part in read.parts]
+        if names != list(_NAMES) or read.sums != _totals([part.sums for part in read.parts]):
+            named = f"{_NAMES[0]!r} to {_NAMES[-1]!r}"
+            raise WrongError(f"expected {PARTS} parts, {named}, that add up to the totals")
+    except WrongError as error:
+        raise FormatError(f"not the manifest of counts: {error}", path=file) from None
     foreign = sorted(
         entry.name
         for entry in folder.iterdir()
@@ -271,54 +283,8 @@ def open_folder(path: str | os.PathLike[str]) -> Folder:
             f"not one of the parts 00 to {PARTS - 1} of a folder of counts; remove this file",
             path=folder / foreign[0],
         )
-    return Folder(folder, _read_facts(manifest, file), _sums(manifest, file), parts)
-
-
-def _read_part(item: object, name: str, file: Path) -> _Part:
-    part = read_object(item, f"the part {name}", file)
-    require_exactly(part, _PART_KEYS, file)
-    digest = part["sha256"]
-    if part["file"] != name or not isinstance(digest, str):
-        raise FormatError(f"part {show(part)} should be {name!r}, with its SHA-256", path=file)
-    return _Part(_sums(part, file), digest)
-
-
-def _sums(values: dict[str, Any], file: Path) -> Sums:
-    distinct, distinct_bytes, total, total_bytes = (_number(values, key, file) for key in _SUMS)
-    return distinct, distinct_bytes, total, total_bytes
-
-
-def _number(values: dict[str, Any], key: str, file: Path) -> int:
-    value = values[key]
-    if type(value) is not int or value < 0:
-        raise FormatError(f"{key} is {show(value)}; expected a whole number", path=file)
-    return value
-
-
-def _read_facts(manifest: dict[str, Any], file: Path) -> Facts:
-    pattern, boundaries, alphabet = (manifest[key] for key in _FACTS[:3])
-    if not (pattern is None or isinstance(pattern, str)):
-        raise FormatError(f"pattern is {show(pattern)}; expected a string or null", path=file)
-    if alphabet not in (None, "ascii"):
-        raise FormatError(f"alphabet is {show(alphabet)}; expected 'ascii' or null", path=file)
-    is_list = isinstance(boundaries, list) and all(isinstance(text, str) for text in boundaries)
-    if not (boundaries is None or is_list):
-        raise FormatError(
-            f"boundaries is {show(boundaries)}; expected a list of strings or null", path=file
-        )
-    pruning = manifest["pruning"]
-    if pruning is not None:
-        names = tuple(field.name for field in dataclasses.fields(Pruning))
-        found = read_object(pruning, "pruning", file)
-        require_exactly(found, names, file)
-        pruning = Pruning(**{name: _number(found, name, file) for name in names})
-    return Facts(
-        pattern=pattern,
-        boundaries=None if boundaries is None else tuple(sorted(set(boundaries))),
-        alphabet=alphabet,
-        skipped_documents=_number(manifest, "skipped_documents", file),
-        pruning=pruning,
-    )
+    facts = {field.name: getattr(read, field.name) for field in dataclasses.fields(Facts)}
+    return Folder(folder, Facts(**facts), read.sums, read.parts)
 
 
 def read_folder(folder: Folder, limit: _native.MemoryLimit | None) -> _native.Counts:

@@ -202,7 +202,8 @@ def load_manifest(path: str | os.PathLike[str]) -> Manifest:
 
 def parse_manifest(data: bytes, path: str | os.PathLike[str]) -> Manifest:
     """Parse a manifest strictly; anything else is a FormatError that names `path`."""
-    from byteweld.dataset._checks import WrongError, check_manifest, read_object, reader
+    from byteweld._typed import WrongError, reader
+    from byteweld.dataset._checks import check_manifest, read_object
 
     try:
         content = read_object(data)

@@ -20,10 +20,11 @@ from typing import Any, Final, NamedTuple
 
 from byteweld import _memory, _native, counts_files
 from byteweld._folders import Folder
+from byteweld._typed import reader
 from byteweld.corpus import Corpus
 from byteweld.corpus._slices import Slice, divide, slice_corpus, with_lines
 from byteweld.counts import Counts, Memory, count_corpus, limit_of, merge_facts
-from byteweld.counts_files import PARTS, Facts, Pruning, Sums, part_name
+from byteweld.counts_files import PARTS, Facts, Sums, part_name
 from byteweld.errors import CorpusError
 from byteweld.jobs import RankRunner, Runner
 from byteweld.jobs._work import (
@@ -311,7 +312,7 @@ def merge_slices(work: Work, num_slices: int, runner: Runner, memory: Memory | N
             f"is number {missing[0]}; run the ranks that count them"
         )
     ordered = [results[number] for number in range(num_slices)]
-    facts = merge_facts([_facts_of(result["facts"]) for result in ordered])
+    facts = merge_facts([reader(Facts, 128)(result["facts"]) for result in ordered])
     parts = [
         [
             Run(_run_name(number, part), tuple(result["sums"][part]))
@@ -384,14 +385,3 @@ def _builder(recipe: Recipe) -> _native.CountBuilder:
 
 def _run_name(number: int, part: int) -> str:
     return f"{_SLICES}/{number:07d}/{part_name(part)}"
-
-
-def _facts_of(values: dict[str, Any]) -> Facts:
-    boundaries, pruning = values["boundaries"], values["pruning"]
-    return Facts(
-        **values
-        | {
-            "boundaries": None if boundaries is None else tuple(boundaries),
-            "pruning": None if pruning is None else Pruning(**pruning),
-        }
-    )

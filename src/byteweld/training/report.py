@@ -11,12 +11,12 @@ import contextlib
 import dataclasses
 import json
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 from byteweld._saves import read_together, write_atomic
+from byteweld._typed import WrongError, reader
 from byteweld.errors import FormatError
 from byteweld.formats import _json
 from byteweld.recipes import Recipe
@@ -28,7 +28,7 @@ Stage = Literal["count", "merge"]
 _FORMAT = "byteweld training 1"
 _SUFFIX = ".training.json"
 _IN_FOLDER = "training.json"
-_TOO_LARGE = 2**128  # counts have 64 bits, but sums of them may have more
+_BITS = 128  # counts have 64 bits, but sums of them may have more
 
 
 class TrainingEvent(NamedTuple):
@@ -331,117 +331,34 @@ def load_report(path: str | os.PathLike[str], vocab: Vocabulary) -> Training | N
 # ---------------------------------------------------------------------------- reading
 
 # Keys that are not fields of a Training: they identify the vocabulary or derive from other fields.
-_NOT_FIELDS = {"format", "fingerprint", "tokens", "bytes_per_token"}
+_NOT_FIELDS = ("format", "fingerprint", "tokens", "bytes_per_token")
 _LISTS = ("merge_counts", "removed_tokens")
 # Reports of earlier versions do not have it: it is included in their `merge_seconds`.
-_LATER: dict[str, object] = {"layout_seconds": 0.0}
+_LATER = {"layout_seconds": 0.0}
 
 
 def _read(report: dict[str, object], merges: int, file: Path) -> Training:
-    kinds = {field.name: str(field.type) for field in dataclasses.fields(Training)}
-    unknown = report.keys() - kinds.keys() - _NOT_FIELDS
-    if unknown:
-        raise FormatError(f"unknown key {min(unknown)!r} in the report", path=file)
-    given: dict[str, Any] = {}
-    for name, kind in sorted(kinds.items()):
-        value = _json.require(_LATER | report, name, file, "the report")
-        kind, _, optional = kind.partition(" | ")
-        given[name] = None if optional and value is None else _READERS[kind](value, name, file)
-    before = given["start"].merges if given["start"] else 0
-    for name in _LISTS:
-        if not len(given[name]) == given["merges_learned"] == merges - before:
-            raise FormatError(
-                f"{name} has {len(given[name])} numbers and merges_learned is "
-                f"{given['merges_learned']}; expected {merges - before}, as in the vocabulary",
-                path=file,
-            )
-    if sum(given["removed_tokens"]) > given["first_tokens"]:
-        raise FormatError("the sum of removed_tokens is greater than first_tokens", path=file)
-    return Training(**given)
-
-
-def _whole(value: object, what: str, file: Path) -> int:
-    if type(value) is not int or not 0 <= value < _TOO_LARGE:
-        raise FormatError(f"{what} is {_json.show(value)}; expected a whole number", path=file)
-    return value
-
-
-def _wholes(value: object, what: str, file: Path) -> tuple[int, ...]:
-    return tuple([_whole(number, what, file) for number in _json.read_list(value, what, file)])
-
-
-def _number(value: object, what: str, file: Path) -> float:
-    if type(value) not in (int, float) or not 0 <= float(str(value)) < float("inf"):
-        raise FormatError(f"{what} is {_json.show(value)}; expected a number", path=file)
-    return float(str(value))
-
-
-def _string(value: object, what: str, file: Path) -> str:
-    if not isinstance(value, str):
-        raise FormatError(f"{what} is {_json.show(value)}; expected a string", path=file)
-    return value
-
-
-def _stop(value: object, what: str, file: Path) -> object:
-    if value not in get_args(Stop):
-        known = ", ".join(get_args(Stop))
-        raise FormatError(f"{what} is {_json.show(value)}; expected one of {known}", path=file)
-    return value
-
-
-def _start(value: object, what: str, file: Path) -> Start:
-    fields = _json.read_object(value, what, file)
-    _json.require_exactly(fields, Start._fields, file)
-    fingerprint = _string(fields["fingerprint"], "start's fingerprint", file)
-    numbers = [_whole(fields[name], f"start's {name}", file) for name in Start._fields[1:]]
-    if max(numbers) > MAX_ID + 1:
-        raise FormatError(
-            f"start is {_json.show(fields)}; expected numbers up to {MAX_ID + 1}", path=file
-        )
-    return Start(fingerprint, *numbers)
-
-
-def _recipe(value: object, what: str, file: Path) -> Recipe:
-    """Read a recipe, checking the type of every field; `Recipe` itself checks the values."""
-    found = _json.read_object(value, what, file)
-    fields = {field.name: field for field in dataclasses.fields(Recipe)}
-    _json.require_exactly(found, fields, file)
-    given: dict[str, Any] = {}
-    for name, item in found.items():
-        if isinstance(item, list):
-            item = tuple(tuple(part) if isinstance(part, list) else part for part in item)
-        default = fields[name].default
-        types = _NULLABLE[str(fields[name].type)] if default is None else (type(default),)
-        element = (str, str) if name == "roles" else str
-        if type(item) not in types or (
-            isinstance(item, tuple) and any(_shape(part) != element for part in item)
-        ):
-            raise FormatError(
-                f"the recipe's {name} is {_json.show(item)}, which has the wrong type", path=file
-            )
-        given[name] = item
+    fields = {key: value for key, value in report.items() if key not in _NOT_FIELDS}
     try:
-        return Recipe(**given)
-    except (TypeError, ValueError) as error:
-        raise FormatError(f"the recipe cannot be read: {error}", path=file) from None
+        training: Training = reader(Training, _BITS)(_LATER | fields)
+        _check_consistent(training, merges)
+    except WrongError as error:
+        raise FormatError(str(error), path=file) from None
+    return training
 
 
-def _shape(item: object) -> object:
-    return tuple(map(type, item)) if type(item) is tuple else type(item)
-
-
-# By the types of the fields of `Training`, and by those of a recipe's fields that may be null.
-_READERS: dict[str, Callable[[object, str, Path], object]] = {
-    "int": _whole,
-    "tuple[int, ...]": _wholes,
-    "float": _number,
-    "str": _string,
-    "Stop": _stop,
-    "Start": _start,
-    "Recipe": _recipe,
-}
-_NULLABLE = {
-    "str | None": (str, type(None)),
-    "int | None": (int, type(None)),
-    "tuple[str, ...] | None": (tuple, type(None)),
-}
+def _check_consistent(training: Training, merges: int) -> None:
+    """Raise unless the numbers of a report agree, also with those of the vocabulary."""
+    start = training.start
+    if start is not None and max(start[1:]) > MAX_ID + 1:
+        raise WrongError(f"expected numbers up to {MAX_ID + 1}, found {start[1:]}", "start")
+    planned = merges - (start.merges if start else 0)
+    for name in _LISTS:
+        found = len(getattr(training, name))
+        if not found == training.merges_learned == planned:
+            raise WrongError(
+                f"{name} has {found} numbers and merges_learned is {training.merges_learned}; "
+                f"expected {planned}, as in the vocabulary"
+            )
+    if sum(training.removed_tokens) > training.first_tokens:
+        raise WrongError("the sum of removed_tokens is greater than first_tokens")
