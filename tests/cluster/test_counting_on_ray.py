@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -130,33 +129,6 @@ def test_workers_die_and_tasks_run_twice(
     assert digests(tmp_path / "out") == expected
 
 
-def test_workers_are_killed_from_outside(
-    cluster: RayCluster, corpus: Path, tmp_path: Path, expected: dict[str, str]
-) -> None:
-    killed: list[int] = []
-    is_over = threading.Event()
-
-    def kill() -> None:
-        while not is_over.is_set() and len(killed) < 3:  # a task may be retried three times
-            for pid in cluster.workers()[:1]:
-                os.kill(pid, signal.SIGKILL)
-                killed.append(pid)
-                is_over.wait(0.5)
-            is_over.wait(0.005)
-
-    thread = threading.Thread(target=kill)
-    with cluster.runner(slice_bytes=2000) as runner:
-        thread.start()
-        try:
-            counts = byteweld.count(corpus, runner=runner)
-        finally:
-            is_over.set()
-            thread.join()
-    assert killed
-    counts.save(tmp_path / "out")
-    assert digests(tmp_path / "out") == expected
-
-
 def test_a_node_dies_and_another_comes(
     cluster: RayCluster, corpus: Path, tmp_path: Path, expected: dict[str, str]
 ) -> None:
@@ -178,39 +150,6 @@ def test_a_worker_that_dies_each_time_is_an_error(
         pytest.raises(TaskError, match=r"slice 0 \(.*\): its worker died, again and again"),
     ):
         byteweld.count(corpus, runner=runner)
-
-
-def test_broken_records_name_the_slice_the_file_and_the_line(
-    cluster: RayCluster, tmp_path: Path
-) -> None:
-    lines = write_jsonl(tmp_path / "a.jsonl", make_documents(200, 1)).read_text().splitlines()
-    lines[60] = lines[150] = "{broken"
-    (tmp_path / "a.jsonl").write_text("\n".join(lines))
-    line = count_args(Path("a.jsonl"), "out", "--address", cluster.address)
-    code, _, said = run_byteweld(tmp_path, *line, "--max-failures", "5")
-    assert code == 2
-    # A slow run shows its progress first.
-    assert said.splitlines()[-1].startswith("byteweld: 2 tasks failed: slice ")
-    assert "a.jsonl:61: " in said
-    assert "a.jsonl:151: " in said
-    code, _, said = run_byteweld(tmp_path, *line)
-    assert code == 2
-    assert said.splitlines()[-1].startswith("byteweld: slice ")
-    assert "2 tasks" not in said
-    # What was done is kept.
-    assert len(list((tmp_path / "out.unfinished/slices").glob("*.json"))) > 5
-
-
-def test_a_file_that_vanishes_is_named(cluster: RayCluster, tmp_path: Path) -> None:
-    from byteweld.corpus import open_corpus
-
-    for name in "ab":
-        write_jsonl(tmp_path / f"{name}.jsonl", make_documents(60, 1))
-    corpus = open_corpus(tmp_path)
-    (tmp_path / "b.jsonl").unlink()
-    with cluster.runner(slice_bytes=SLICE) as runner:
-        with pytest.raises(TaskError, match=r"slice .*b\.jsonl"):
-            byteweld.count(corpus, runner=runner)
 
 
 class Touches(NamedTuple):
@@ -261,24 +200,6 @@ def wait_for_slices(process: subprocess.Popen[str], work: Path, number: int) -> 
             return done
         time.sleep(0.005)
     return 10**9
-
-
-def test_a_driver_is_killed_again_and_again(
-    cluster: RayCluster, corpus: Path, tmp_path: Path, expected: dict[str, str]
-) -> None:
-    line = count_args(corpus, "out", "--address", cluster.address)
-    done = kills = 0
-    while True:
-        process = start(tmp_path, *line)
-        done = wait_for_slices(process, tmp_path / "out.unfinished", done + 5)
-        if kills == 3 or done == 10**9:
-            break
-        process.kill()
-        process.communicate()
-        kills += 1
-    _, said = process.communicate(timeout=60)
-    assert (process.returncode, kills >= 2) == (0, True), said
-    assert digests(tmp_path / "out") == expected
 
 
 def test_ctrl_c_leaves_a_cluster_that_others_use(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
 from random import Random
@@ -44,21 +45,17 @@ class Asked(NamedTuple):
 
     @property
     def options(self) -> dict[str, Any]:
-        return {"allowed_special": self.allowed, "disallowed_special": ()}
+        return options(self.allowed)
 
 
 OnePath = Callable[[Asked], Both | None]  # None where a path does not apply
 
 
+def options(allowed: Allowed) -> dict[str, Any]:
+    return {"allowed_special": allowed, "disallowed_special": ()}
+
+
 # ---------------------------------------------------------------------- one text
-
-
-def encode(asked: Asked) -> Both:
-    return asked.tok.encode(asked.text, **asked.options), asked.ids
-
-
-def encode_bytes(asked: Asked) -> Both:
-    return asked.tok.encode(utf8(asked.text), **asked.options), asked.ids
 
 
 def encode_ordinary(asked: Asked) -> Both | None:
@@ -76,14 +73,6 @@ def encode_strict(asked: Asked) -> Both | None:
         return asked.tok.encode(asked.text), "rejected" if held else asked.ids
     except SpecialTokenError:
         return "rejected", "rejected" if held else asked.ids
-
-
-def encode_to_numpy(asked: Asked) -> Both:
-    return asked.tok.encode_to_numpy(asked.text, **asked.options).tolist(), asked.ids
-
-
-def count(asked: Asked) -> Both:
-    return asked.tok.count(asked.text, **asked.options), len(asked.ids)
 
 
 def count_to_limit(asked: Asked) -> Both:
@@ -161,12 +150,18 @@ def tiktoken_names(asked: Asked) -> Both | None:
 
 
 ONE: dict[str, OnePath] = {
-    "encode": encode,
-    "encode of bytes": encode_bytes,
+    "encode": lambda asked: (asked.tok.encode(asked.text, **asked.options), asked.ids),
+    "encode of bytes": lambda asked: (
+        asked.tok.encode(utf8(asked.text), **asked.options),
+        asked.ids,
+    ),
     "encode_ordinary": encode_ordinary,
     "encode, strict": encode_strict,
-    "encode_to_numpy": encode_to_numpy,
-    "count": count,
+    "encode_to_numpy": lambda asked: (
+        asked.tok.encode_to_numpy(asked.text, **asked.options).tolist(),
+        asked.ids,
+    ),
+    "count": lambda asked: (asked.tok.count(asked.text, **asked.options), len(asked.ids)),
     "count_to_limit": count_to_limit,
     "truncate": truncate,
     "encode_with_offsets": offsets,
@@ -189,39 +184,28 @@ class AskedMany(NamedTuple):
     lists: Sequence[Ids]
     allowed: Allowed
 
-    @property
-    def options(self) -> dict[str, Any]:
-        return {"allowed_special": self.allowed, "disallowed_special": ()}
-
 
 ManyPath = Callable[[AskedMany], Both | None]
 
 
-def batch(threads: int) -> ManyPath:
-    def path(asked: AskedMany) -> Both:
-        found = asked.tok.encode_batch(asked.texts, num_threads=threads, **asked.options)
-        return found, list(asked.lists)
-
-    return path
+def batch(threads: int, asked: AskedMany) -> Both:
+    found = asked.tok.encode_batch(asked.texts, num_threads=threads, **options(asked.allowed))
+    return found, list(asked.lists)
 
 
-def ordinary_batch(threads: int) -> ManyPath:
-    def path(asked: AskedMany) -> Both | None:
-        if asked.allowed:
-            return None
-        found = asked.tok.encode_ordinary_batch(asked.texts, num_threads=threads)
-        return found, list(asked.lists)
-
-    return path
+def ordinary_batch(threads: int, asked: AskedMany) -> Both | None:
+    if asked.allowed:
+        return None
+    return asked.tok.encode_ordinary_batch(asked.texts, num_threads=threads), list(asked.lists)
 
 
-def ragged(threads: int) -> ManyPath:
-    def path(asked: AskedMany) -> Both:
-        ids, ends = asked.tok.encode_ragged(asked.texts, num_threads=threads, **asked.options)
-        found = [ids[start:end].tolist() for start, end in pairwise(ends.tolist())]
-        return found, list(asked.lists)
+def ragged(threads: int, asked: AskedMany) -> Both:
+    found = asked.tok.encode_ragged(asked.texts, num_threads=threads, **options(asked.allowed))
+    return _lists(*found), list(asked.lists)
 
-    return path
+
+def _lists(ids: Any, ends: Any) -> list[Ids]:
+    return [ids[start:end].tolist() for start, end in pairwise(ends.tolist())]
 
 
 def files(asked: AskedMany) -> Both | None:
@@ -237,15 +221,14 @@ def files(asked: AskedMany) -> Both | None:
         paths = [Path(folder) / f"{number:04}.txt" for number in range(len(some))]
         for path, (raw, _) in zip(paths, some, strict=True):
             path.write_bytes(raw)
-        ids, ends = asked.tok.encode_files(paths, num_threads=2, **asked.options)
-    found = [ids[start:end].tolist() for start, end in pairwise(ends.tolist())]
+        found = _lists(*asked.tok.encode_files(paths, num_threads=2, **options(asked.allowed)))
     return found, [ids for _, ids in some]
 
 
 MANY: dict[str, ManyPath] = {
-    **{f"encode_batch on {n}": batch(n) for n in THREADS},
-    **{f"encode_ordinary_batch on {n}": ordinary_batch(n) for n in THREADS},
-    **{f"encode_ragged on {n}": ragged(n) for n in THREADS},
+    **{f"encode_batch on {n}": partial(batch, n) for n in THREADS},
+    **{f"encode_ordinary_batch on {n}": partial(ordinary_batch, n) for n in THREADS},
+    **{f"encode_ragged on {n}": partial(ragged, n) for n in THREADS},
     "encode_files": files,
 }
 

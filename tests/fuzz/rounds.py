@@ -21,7 +21,7 @@ from byteweld.tiktoken import Encoding
 from tests.harness.run import shrink
 
 from .oracles import Allowed, Ids, Oracle, answer
-from .paths import MANY, ONE, SINGLE, THREADS, Asked, AskedMany, Both
+from .paths import MANY, ONE, SINGLE, THREADS, Asked, AskedMany, Both, options
 from .subjects import Subject
 from .texts import LARGE_BYTES, Text, Texts, random_words
 
@@ -216,8 +216,7 @@ class Rounds:
         return None
 
     def _ask_threads(self, case: Case, tok: Tokenizer, texts: list[Text]) -> Both | None:
-        options: dict[str, Any] = {"allowed_special": case.allowed, "disallowed_special": ()}
-        lists = [tok.encode(text, **options) for text in texts]
+        lists = [tok.encode(text, **options(case.allowed)) for text in texts]
         return MANY[case.path](AskedMany(tok, texts, lists, case.allowed))
 
     def _check_tiktokens_bytes(self, texts: list[Text], case: Case) -> Mismatch | None:

@@ -50,15 +50,6 @@ class RayCluster:
         found = [node.all_processes.get("raylet") for node in nodes]
         return [processes[0].process.pid for processes in found if processes]
 
-    def workers(self) -> list[int]:
-        """The process ids of the workers that run a task just now."""
-        raylets = set(self.raylets)
-        return [
-            pid
-            for pid, parent in parents().items()
-            if parent in raylets and command(pid).startswith(b"ray::_call")
-        ]
-
     def end(self) -> None:
         """End all processes; what does not end is killed."""
         ours = descendants(os.getpid())

@@ -100,3 +100,18 @@ class MixedUp(LocalRunner):
             for result in super()._run(function, [item, item]):
                 last = result
             yield pickle.loads(pickle.dumps(last))
+
+
+class Ending(LocalRunner):
+    """Ends after some tasks, as if the process were interrupted or killed."""
+
+    def __init__(self, tasks: int, **options: Any) -> None:
+        super().__init__(**options)
+        self._tasks = tasks
+
+    def _run(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        for result in super()._run(function, items):
+            if not self._tasks:
+                raise KeyboardInterrupt
+            self._tasks -= 1
+            yield result

@@ -20,7 +20,7 @@ from byteweld.jobs import LocalRunner, Runner, counting
 from byteweld.jobs._work import begun
 from byteweld.recipes import find_recipe
 from byteweld.sources import Sources
-from tests.helpers.sliced import Drawn, MixedUp, corpora
+from tests.helpers.sliced import Drawn, Ending, MixedUp, corpora
 from tests.helpers.tokenized import digests, make_documents, write_jsonl
 
 pytest.importorskip("pyarrow")
@@ -127,20 +127,10 @@ def test_errors_name_the_slice_and_the_line_of_the_file(tmp_path):
 def test_an_interrupted_count_goes_on_where_it_was(corpus, tmp_path):
     byteweld.count(corpus, recipe=RECIPE).save(tmp_path / "local")
 
-    class Stopping(LocalRunner):
-        left = 3
-
-        def _run(self, function, items):
-            for result in super()._run(function, items):
-                if not self.left:
-                    raise KeyboardInterrupt
-                self.left -= 1
-                yield result
-
     stops = 0
     while True:
         try:
-            count_in_tasks(Stopping(slice_bytes=4000), corpus, tmp_path / "tasks")
+            count_in_tasks(Ending(3, slice_bytes=4000), corpus, tmp_path / "tasks")
             break
         except KeyboardInterrupt:
             stops += 1
@@ -170,14 +160,9 @@ def test_a_task_whose_files_are_short_is_run_again(corpus, tmp_path):
 
 
 def test_another_job_in_the_work_folder_is_refused(corpus, tmp_path):
-    class Stopping(LocalRunner):
-        def _run(self, function, items):
-            raise KeyboardInterrupt
-            yield
-
     out = tmp_path / "tasks"
     with pytest.raises(KeyboardInterrupt):
-        count_in_tasks(Stopping(slice_bytes=4000), corpus, out)
+        count_in_tasks(Ending(0, slice_bytes=4000), corpus, out)
     with pytest.raises(FileExistsError, match="another job: other slices"):
         count_in_tasks(LocalRunner(slice_bytes=3000), corpus, out)
     with pytest.raises(FileExistsError, match=r"another job: .*special_tokens"):

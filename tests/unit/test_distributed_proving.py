@@ -21,7 +21,7 @@ from byteweld.corpus import Corpus, open_corpus
 from byteweld.errors import CorpusError, TaskError
 from byteweld.jobs import LocalRunner, Runner, proving
 from byteweld.jobs.proving import Proved, WorkerPeer, prove_corpus
-from tests.helpers.sliced import Drawn, Encoder, MixedUp, corpora
+from tests.helpers.sliced import Drawn, Encoder, Ending, MixedUp, corpora
 from tests.helpers.strategies import examples
 
 BYTES = {b: bytes([b]) for b in range(256)}
@@ -192,20 +192,6 @@ def test_skipped_documents_are_those_before_the_difference(tmp_path: Path) -> No
 
 
 # ---------------------------------------------------------------------- tasks
-
-
-class Ending(LocalRunner):
-    """Ends after some tasks, as if the process were killed."""
-
-    def __init__(self, tasks: int, **options: Any) -> None:
-        super().__init__(**options)
-        self._tasks = tasks
-
-    def _run(self, function: Any, items: Any) -> Iterator[Any]:
-        for number, result in enumerate(super()._run(function, items)):
-            if number == self._tasks:
-                raise KeyboardInterrupt
-            yield result
 
 
 def test_a_work_folder_keeps_what_tasks_have_found(tmp_path: Path, lines: Corpus) -> None:

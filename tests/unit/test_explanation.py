@@ -6,7 +6,6 @@ import ast
 import json
 import subprocess
 import sys
-from collections import Counter
 from itertools import accumulate
 from pathlib import Path
 
@@ -18,7 +17,7 @@ import byteweld
 from byteweld.explanation import MAX_PARTS, MAX_ROWS, explain, explain_training, merge_tree
 from byteweld.recipes import RECIPES
 from byteweld.reference import encode, pretokenize, train
-from byteweld.reference.train import count_pairs, merge
+from byteweld.reference.train import merge
 from byteweld.vocab import Vocabulary
 
 BYTES = {byte: bytes([byte]) for byte in range(256)}
@@ -424,42 +423,6 @@ def test_documents_are_never_paths(tmp_path):
     explained = explain_training(documents=[path, "b\nc" * 5000], vocab_size=257)
     assert explained.vocab == explain_training([path, "b\nc" * 5000], 257).vocab
     assert any(bytes(row.parts).decode() == path[:40] for row in explained.corpus)
-
-
-def whole_table(corpus: dict[bytes, int], merges: list[tuple[int, int, int]]) -> Counter:
-    """Count the pairs of a corpus after some merges, by the reference."""
-    ids = {tuple(pretoken): count for pretoken, count in corpus.items()}
-    for left, right, new in merges:
-        ids = {merge(parts, (left, right), new): count for parts, count in ids.items()}
-    return Counter(count_pairs(ids))
-
-
-def test_every_row_of_a_longer_corpus_is_that_of_the_reference(data):
-    documents = [(data / name).read_bytes() for name in ("prose.txt", "code.txt", "many.txt")]
-    counts = byteweld.count(iter(documents), recipe="from-scratch")
-    training = explain_training(counts, 276, "from-scratch", num_threads=2)
-    assert training == explain_training(documents, 276, "from-scratch", num_threads=1)
-    assert training.total_pretokens == len(counts) > 400
-    assert len(training.steps) == 20
-    corpus = dict(counts.items())
-    merges: list[tuple[int, int, int]] = []
-    for step in training.steps:
-        table = whole_table(corpus, merges)
-        best = max(table.values())
-        assert step.total_pairs == len(table)
-        assert step.total_tied == sum(count == best for count in table.values()) - 1
-        assert [row.count for row in step.rows] == sorted(table.values(), reverse=True)[:MAX_ROWS]
-        assert all(table[row.left, row.right] == row.count for row in step.rows)
-        assert (step.merge.left, step.merge.right) == (step.rows[0].left, step.rows[0].right)
-        merges.append(step.merge[:3])
-    top = sorted(corpus.items(), key=lambda item: (-item[1], item[0]))[:MAX_ROWS]
-    assert [row.count for row in training.corpus] == [count for _, count in top]
-    for index, (pretoken, count) in enumerate(top):
-        parts = tuple(pretoken)
-        for step in training.steps:
-            parts = merge(parts, step.merge[:2], step.merge.new)
-            row = step.corpus[index]
-            assert (row.parts, row.total_parts, row.count) == (parts, len(parts), count)
 
 
 def test_an_example_shows_a_merge_that_is_not_in_the_most_frequent_pretokens():
