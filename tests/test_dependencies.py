@@ -230,34 +230,7 @@ def test_files_of_the_encoder_have_no_cycles(folder: str) -> None:
     assert not names, f"a cycle among these files, or they use one: {names}"
 
 
-def test_paths_of_use_declarations() -> None:
-    tree = "super::{a::{self, B}, c::{D}, E}"
-    assert [*used_paths(tree)] == [
-        ("super", "a", "self"),
-        ("super", "a", "B"),
-        ("super", "c", "D"),
-        ("super", "E"),
-    ]
-
-
 def test_the_core_crate_starts_threads_in_one_module() -> None:
     files = [file for file in (ROOT / CORE).rglob("*.rs") if not file.name.endswith("tests.rs")]
     starters = {file.name for file in files if "spawn" in file.read_text("utf-8")}
     assert starters == {"threads.rs"}
-
-
-def test_the_parser_reads_every_kind_of_row() -> None:
-    page = """
-Python, in `src/x/`:
-
-| module | what it is | may use |
-|---|---|---|
-| `a` | first | – |
-| `b/`, `c` | a pipe | a, `d` for its names, the public names; in `_fast` and `quick.py`: _native |
-
-| crate | what it is |
-|---|---|
-| `z` | not a module |
-"""
-    uses = {"*": {"a", "d", "__init__"}, "_fast": {"_native"}, "quick": {"_native"}}
-    assert read_tables(page) == {"src/x/": {"a": {"*": set()}, "b": uses, "c": uses}}

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import signal
+import tempfile
+from pathlib import Path
 from random import Random
 
 import pytest
 
-from byteweld import Tokenizer
+from byteweld import Tokenizer, _saves, formats
 from byteweld.formats import tiktoken_ranks
-from tests.harness import soak
+from tests.harness import kill, soak, specials
 from tests.harness.cost import measure
 from tests.harness.files import __main__ as files_program
 from tests.harness.files import kinds
@@ -18,6 +20,7 @@ from tests.harness.files.__main__ import FINDINGS, run_case
 from tests.harness.files.__main__ import main as fuzz_files
 from tests.harness.files.bases import read_folder
 from tests.harness.files.kind import Kind
+from tests.harness.run import Run
 from tests.harness.watch import Limits, Watch
 
 # ---------------------------------------------------------------------- children
@@ -134,3 +137,66 @@ def test_a_wrong_answer_on_a_thread_is_found():
     threads.run(0.3, 0, number=4)
     assert any("gives a wrong answer for 'abc'" in what for what in threads.findings)
     assert "a forked child gives a wrong answer" in threads.findings
+
+
+# ---------------------------------------------------------------------- kill
+
+
+def kill_a_writer(most: int) -> Run:
+    pair = kill._tokenizers("modern")
+    writer = next(kill._saver("tiktoken", "a.tiktoken", "tiktoken", pair))
+    made = Run("kill", 60, 0)
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)  # for a reader without rights
+        kill.run_all(made, [writer], Path(folder), 1, most)
+    return made
+
+
+def test_a_rank_file_and_its_sidecar_survive_every_kill():
+    made = kill_a_writer(8)
+    assert made.findings == []
+    assert sorted(made.executions.values()) == [1, 8]
+
+
+def test_files_written_one_after_the_other_are_found(monkeypatch):
+    def one_by_one(files, *, overwrite, merged):
+        for path, data in files.items():
+            _saves.write_atomic(path, data, overwrite=overwrite)
+
+    monkeypatch.setattr(formats, "write_together", one_by_one)
+    found = kill_a_writer(8).findings
+    assert any("the sidecar belongs to a file" in what for what in found)
+
+
+# ---------------------------------------------------------------------- fuzz-specials
+
+encode_spans = Tokenizer.encode_spans
+
+
+def joined(spans):
+    return b"".join(specials._raw(text) for text, _ in spans)
+
+
+def trusts_everything(tok, spans):
+    return tok.encode(joined(spans), allowed_special="all")
+
+
+def keeps_shared_ids(tok, spans):
+    """What `encode_spans` did before it knew of shared ids."""
+    if any(trusted for _, trusted in spans):
+        return encode_spans(tok, spans)
+    return tok.encode(joined(spans), disallowed_special=())
+
+
+def joins_spans(tok, spans):
+    return encode_spans(tok, [(joined(spans), any(trusted for _, trusted in spans))])
+
+
+@pytest.mark.parametrize("hole", [None, trusts_everything, keeps_shared_ids, joins_spans])
+def test_holes_in_encode_spans_are_found(hole, monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(Tokenizer, "encode_spans", hole or encode_spans)
+    given = ["--turns", "2", "--seed", "3", "--data", str(tmp_path)]
+    assert specials.main(given) == (hole is not None)
+    out = capsys.readouterr().out
+    assert ("FINDING" in out) == (hole is not None)
+    assert hole or "trained huggingface, shared ids" in out

@@ -1,4 +1,4 @@
-"""The check of the built docs site notices what it should."""
+"""Scripts: the check of the docs site notices problems, and what others wrote is up to date."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from scripts import check_site
 from tests.helpers.pages import ROOT
-from tests.helpers.scripts import load_script
-
-check_site = load_script("check_site")
+from tests.helpers.programs import run_python
 
 
 @pytest.mark.parametrize(
@@ -57,3 +56,14 @@ def test_style_sheets_are_checked(tmp_path: Path) -> None:
         "style.css: loads https://fonts.example/x.woff2",
         "style.css: no file gone.png",
     ]
+
+
+def test_the_unicode_table_of_the_engine_is_what_its_script_writes() -> None:
+    done = run_python(ROOT / "scripts" / "make_unicode_tables.py", "--check")
+    assert done.returncode == 0, done.stderr or "run scripts/make_unicode_tables.py"
+
+
+@pytest.mark.slow
+def test_the_page_of_vocabularies_is_what_its_script_writes(shared: Path) -> None:
+    done = run_python(ROOT / "scripts" / "make_vocabularies_table.py", "--check", timeout=900)
+    assert done.returncode == 0, done.stderr.splitlines()[-1:]
