@@ -62,10 +62,6 @@ class Lengths:
         return f"{self.shortest:,} to {self.longest:,} tokens, {mean:,.1f} on average"
 
 
-def _bin_name(bits: int) -> str:
-    return str(bits) if bits < 2 else f"{1 << (bits - 1):,}-{(1 << bits) - 1:,}"
-
-
 class Contents(Displayable):
     """A dataset, and what is shown of it."""
 
@@ -106,7 +102,8 @@ class Contents(Displayable):
         return Section(title, shown, is_heading=False)
 
     def _bars(self, lengths: Lengths) -> Table:
-        rows = [(_bin_name(n), count) for n, count in enumerate(lengths.bins)]
+        names = ["0", "1", *(f"{1 << n:,}-{(2 << n) - 1:,}" for n in range(1, 63))]
+        rows = list(zip(names, lengths.bins, strict=False))
         while rows and not rows[0][1]:  # no documents so short
             del rows[0]
         heads = ("tokens", f"{self._what}s")
@@ -114,29 +111,38 @@ class Contents(Displayable):
         return Table(heads, rows, left=[], name=0, charted=[1], bar=bar, has_heads=False)
 
     def _facts(self) -> Iterator[tuple[str, str]]:
-        manifest = self.manifest
+        manifest, amount, size = self.manifest, _output.amount, _output.size
         yield "complete", "yes" if manifest.is_complete else _UNFINISHED
         yield "format", f"{manifest.format}, {manifest.dtype}"
         tokenizer = manifest.tokenizer
         yield "tokenizer", f"{tokenizer['n_vocab']:,} ids, fingerprint {tokenizer['fingerprint']}"
         for role in ("eot", "bos"):
-            if tokenizer.get(role) is not None:
-                token = tokenizer[role]
+            if (token := tokenizer.get(role)) is not None:
                 yield role, f"{visible(token['text'].encode('utf-8', 'replace'))} {token['id']}"
         yield "options", _options_words(manifest.options)
         if manifest.is_complete:
             yield "documents", f"{manifest.documents:,}"
             yield "tokens", _token_words(manifest)
-        for split, lengths in self.lengths.items():
+        for split, found in self.lengths.items():
             shards = manifest.shards_of(split)
-            size = sum(file.size for shard in shards for file in shard.files)
-            amounts = (_output.amount(lengths.documents, self._what), f"{lengths.tokens:,} tokens")
-            where = f"{_output.amount(len(shards), 'shard')}, {_output.size(size)}"
-            yield split, f"{', '.join(amounts)} in {where}"
-        if manifest.is_complete:
-            yield "sources", _source_words(manifest)
-            yield "skipped", _skip_words(manifest)
-            yield "special text", _special_words(manifest.special_text)
+            stored = size(sum(file.size for shard in shards for file in shard.files))
+            content = f"{amount(found.documents, self._what)}, {found.tokens:,} tokens"
+            yield split, f"{content} in {amount(len(shards), 'shard')}, {stored}"
+        if not manifest.is_complete:
+            return
+        sources, skipped = manifest.sources, manifest.skipped_documents
+        names = _first([visible_name(source.name) for source in sources[: _SHOWN + 1]])
+        read = size(sum(source.size or 0 for source in sources))
+        yield "sources", f"{amount(len(sources), 'source')}, {read}: {names}" if sources else "none"
+        some = "; ".join(map(_one_skip, manifest.skipped[:_SHOWN]))
+        more = "; …" if skipped > _SHOWN else ""
+        yield "skipped", f"{amount(skipped, 'record')}: {some}{more}" if skipped else "none"
+        specials = (
+            f"{visible(text.encode('utf-8', 'replace'))} {count:,}×"
+            for text, count in manifest.special_text.items()
+            if count
+        )
+        yield "special text", _first(list(specials)) or "none"
 
     def to_dict(self) -> dict[str, Any]:
         """The dataset as JSON: the manifest without its lists, lengths, and first documents."""
@@ -181,33 +187,10 @@ def _token_words(manifest: Manifest) -> str:
     return f"{manifest.tokens:,} of {size} of text, {rate:.2f} bytes per token{dropped}"
 
 
-def _source_words(manifest: Manifest) -> str:
-    sources = manifest.sources
-    if not sources:
-        return "none"
-    size = sum(source.size or 0 for source in sources)
-    names = _first([visible_name(source.name) for source in sources[: _SHOWN + 1]])
-    return f"{_output.amount(len(sources), 'source')}, {_output.size(size)}: {names}"
-
-
-def _skip_words(manifest: Manifest) -> str:
-    if not manifest.skipped_documents:
-        return "none"
-    shown = "; ".join(map(_one_skip, manifest.skipped[:_SHOWN]))
-    more = "; …" if manifest.skipped_documents > _SHOWN else ""
-    return f"{_output.amount(manifest.skipped_documents, 'record')}: {shown}{more}"
-
-
 def _one_skip(skip: SkipEntry) -> str:
     named = {"line": skip.line, "row": skip.row, "byte": skip.offset}
     place = "".join(f", {name} {value:,}" for name, value in named.items() if value is not None)
     return visible_name(f"{skip.source}{place}: {skip.reason}")
-
-
-def _special_words(special_text: Mapping[str, int]) -> str:
-    found = {text: count for text, count in special_text.items() if count}
-    names = [f"{visible(t.encode('utf-8', 'replace'))} {count:,}×" for t, count in found.items()]
-    return _first(names) or "none"
 
 
 def _first(names: Sequence[str]) -> str:

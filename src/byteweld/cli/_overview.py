@@ -90,9 +90,16 @@ class Overview(Displayable):
             (longest, "bytes in the longest token"),
             (len(self.unreachable), "unreachable tokens"),
         ]
+        rows: list[list[Words]] = [
+            [str(i), Token(i, text.encode(), kind="special")]
+            for text, i in vocab.special_tokens.items()
+        ]
+        special = Table(("id", "token"), rows, "token", on_page=_SHOWN_IN_REPORT, shown=_SHOWN)
         merges = Merges(vocab, 100).report().parts if vocab.merge_ids else []
-        heads = ("script of the first letter", "tokens")
-        counted = _counts(("bytes", "tokens"), length_groups(lengths(tokens)), "length")
+
+        def counts(what: str, counted: Sequence[tuple[str, int]], noun: str) -> Table:
+            return Table((what, "tokens"), counted, noun, left=[0], name=0, charted=[1])
+
         return Report(
             self.path,
             OnPage(Figures(figures)),
@@ -101,14 +108,14 @@ class Overview(Displayable):
                 lambda: OnPage(_training_section(tok), *(_probes(tok) if probes else ())).html()
             ),
             OnPage(
-                Section("lengths", counted),
-                Section("scripts", _counts(heads, scripts(tokens), "script")),
+                Section("lengths", counts("bytes", length_groups(lengths(tokens)), "length")),
+                Section("scripts", counts("script of the first letter", scripts(tokens), "script")),
                 kind="columns",
             ),
             _longest_section(tok),
             _unreachable_section(self),
             OnPage(
-                _special_section(vocab),
+                Section("special tokens", special) if vocab.special_tokens else None,
                 Section("first merges", *merges, is_folded=True) if merges else None,
             ),
         )
@@ -139,7 +146,11 @@ class Overview(Displayable):
             "template": [list(ids) for ids in vocab.template],
             "roles": dict(vocab.roles),
             "fingerprint": vocab.fingerprint,
-            "training": None if tok.training is None else _training_to_dict(tok.training),
+            "training": tok.training
+            and {
+                "recipe": tok.training.recipe.name,
+                **{name: getattr(tok.training, name) for name in _TRAINING},
+            },
             "longest": [
                 {"id": i, "bytes": vocab.tokens[i].hex(), "text": visible(vocab.tokens[i])}
                 for i in _longest(tok)
@@ -166,6 +177,14 @@ def _facts(seen: Overview) -> list[tuple[str, Words]]:
     sizes = [len(token) for _, token in vocab.ordinary()]
     others = [added for added in vocab.added_tokens if not added.is_plain]
     specials = (f"{visible(t.encode())} {i}" for t, i in vocab.special_tokens.items())
+    whole = "; pre-tokens that are tokens are not merged" if vocab.ignore_merges else ""
+    merges = f"{len(vocab.merge_ids):,}{whole}"
+    if vocab.ranking == "ranks":
+        merges = "none; tokens are ranked by id"
+    shared = sorted(vocab.ambiguous_ids)
+    ids = _list(f"{i} ({visible(vocab.tokens[i])})" for i in shared)
+    what = "special id" if len(shared) == 1 else "special ids"
+    warning = f"ordinary text may become the {what} {ids}, except in encode_spans"
     facts = [
         ("name", tok.name),
         ("format", seen.kind),
@@ -175,13 +194,13 @@ def _facts(seen: Overview) -> list[tuple[str, Words]]:
             f"{len(vocab):,}: {sizes.count(1):,} bytes, {sum(n > 1 for n in sizes):,} longer, "
             f"{len(vocab.special_tokens):,} special",
         ),
-        ("merges", _merge_words(vocab)),
+        ("merges", merges),
         ("alphabet", vocab.alphabet),
         ("normalizer", _list(map(_step, vocab.normalizer)) if vocab.normalizer else None),
         ("pattern", _pattern(tok)),
         *(("" if index else "steps", _step(step)) for index, step in enumerate(vocab.steps)),
         ("special", _list(specials)),
-        ("warning", _ambiguous_words(vocab) if vocab.ambiguous_ids else None),
+        ("warning", warning if shared else None),
         ("added", _list(map(_added, others)) if others else None),
         ("roles", _list(f"{role} {token_id}" for role, token_id in vocab.roles.items())),
         ("template", _template(vocab) if vocab.template != ((), ()) else None),
@@ -189,13 +208,6 @@ def _facts(seen: Overview) -> list[tuple[str, Words]]:
         ("training", _training_words(tok, seen.path)),
     ]
     return [(name, value) for name, value in facts if value is not None]
-
-
-def _ambiguous_words(vocab: byteweld.Vocabulary) -> str:
-    shared = sorted(vocab.ambiguous_ids)
-    ids = _list(f"{i} ({visible(vocab.tokens[i])})" for i in shared)
-    what = "special id" if len(shared) == 1 else "special ids"
-    return f"ordinary text may become the {what} {ids}, except in encode_spans"
 
 
 def _training_words(tok: byteweld.Tokenizer, path: str) -> str | None:
@@ -211,18 +223,6 @@ def _training_words(tok: byteweld.Tokenizer, path: str) -> str | None:
         f"recipe {training.recipe.name}, {_output.size(training.total_bytes)}{files}; {training}"
         f" ({report})"
     )
-
-
-def _training_to_dict(training: byteweld.Training) -> dict[str, Any]:
-    numbers = {name: getattr(training, name) for name in _TRAINING}
-    return {"recipe": training.recipe.name, **numbers}
-
-
-def _merge_words(vocab: byteweld.Vocabulary) -> str:
-    if vocab.ranking == "ranks":
-        return "none; tokens are ranked by id"
-    first = "; pre-tokens that are tokens are not merged" if vocab.ignore_merges else ""
-    return f"{len(vocab.merge_ids):,}{first}"
 
 
 def _pattern(tok: byteweld.Tokenizer) -> str:
@@ -317,16 +317,8 @@ def _probes(tok: byteweld.Tokenizer) -> Iterator[Section]:
     yield from digits(found)
 
 
-def _counts(heads: tuple[str, str], counted: Sequence[tuple[str, int]], noun: str) -> Table:
-    return Table(heads, counted, noun, left=[0], name=0, charted=[1])
-
-
 def length_groups(counted: list[tuple[int, int]]) -> list[tuple[str, int]]:
-    """Group the number of tokens by length: ranges that grow, without empty ones at the end.
-
-    >>> length_groups([(1, 256), (5, 30), (6, 10)])
-    [('1', 256), ('2', 0), ('3', 0), ('4', 0), ('5-6', 40)]
-    """
+    """Group the number of tokens by length: ranges that grow, without empty ones at the end."""
     groups = []
     low = 1
     for high in (*_LENGTHS, None):
@@ -364,15 +356,6 @@ def _longest_section(tok: byteweld.Tokenizer) -> Section:
         ("id", "bytes", "token"), rows, has_heads=False, in_text=_SHOWN, shown=_SHOWN, size=0
     )
     return Section("longest tokens", table)
-
-
-def _special_section(vocab: byteweld.Vocabulary) -> Section | None:
-    rows: list[list[Words]] = [
-        [str(i), Token(i, text.encode(), kind="special")]
-        for text, i in vocab.special_tokens.items()
-    ]
-    table = Table(("id", "token"), rows, "token", on_page=_SHOWN_IN_REPORT, shown=_SHOWN)
-    return Section("special tokens", table) if rows else None
 
 
 class Merges(Displayable):
