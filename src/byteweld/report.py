@@ -96,14 +96,14 @@ def html_of(words: Words) -> Child:
 
 
 class Part:
-    """A part of a report."""
+    """A part of a report; by default, nothing is shown of it."""
 
     def lines(self, color: bool) -> Iterable[str]:
-        """Return the part for a terminal; by default, nothing."""
+        """Return the part for a terminal."""
         return ()
 
     def html(self) -> Child:
-        """Return the part for a page; by default, nothing."""
+        """Return the part for a page."""
         return None
 
 
@@ -324,7 +324,7 @@ class OnPage(Group):
 
 
 class Folded(Group):
-    """Parts that a page collapses under a title, which a terminal does not show."""
+    """Parts that a page collapses under a title; a terminal shows them without it."""
 
     def __init__(self, title: str, *parts: Part) -> None:
         super().__init__(*parts)
@@ -352,12 +352,8 @@ class Section(Group):
         is_heading: bool = True,
     ) -> None:
         super().__init__(*parts)
-        self._title = title
-        self._summary = summary
-        self._hint = hint
-        self._is_folded = is_folded
-        self._is_on_page = is_on_page
-        self._is_heading = is_heading
+        self._title, self._summary, self._hint = title, summary, hint
+        self._is_folded, self._is_on_page, self._is_heading = is_folded, is_on_page, is_heading
 
     def lines(self, color: bool) -> Iterable[str]:
         title = _bold(self._title, color and self._is_heading)
