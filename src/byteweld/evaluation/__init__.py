@@ -51,13 +51,9 @@ def script_of(token: bytes) -> str:
     except UnicodeDecodeError:
         return "part of a character"
     kinds = [_kind(character) for character in text]
-    for kind in kinds:
-        if kind not in ("space", "digits", "symbols", "controls"):
-            return kind
-    for kind in ("digits", "symbols", "controls"):
-        if kind in kinds:
-            return kind
-    return "space"
+    letters = (kind for kind in kinds if kind not in ("space", "digits", "symbols", "controls"))
+    others = (kind for kind in ("digits", "symbols", "controls") if kind in kinds)
+    return next(letters, next(others, "space"))
 
 
 @lru_cache(maxsize=1 << 16)
@@ -135,15 +131,7 @@ def why_unreachable(tok: Tokenizer, token: bytes) -> Reason:
         return "changed"
     if len(pretokens) == 1:
         return "never merged"
-    return "cut" if _is_utf8(token) else "part"
-
-
-def _is_utf8(token: bytes) -> bool:
-    try:
-        token.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
+    return "cut" if token.decode(errors="ignore").encode() == token else "part"
 
 
 def pattern_engine(tok: Tokenizer) -> str:
@@ -213,10 +201,8 @@ def byte_counts(data: bytes) -> Sequence[int]:
     2
     """
     if len(data) < _MIN_NUMPY_BYTES:
-        counts = [0] * 256
-        for byte in data:
-            counts[byte] += 1
-        return counts
+        found = Counter(data)
+        return [found[byte] for byte in range(256)]
     import numpy as np
 
     counted: list[int] = np.bincount(np.frombuffer(data, np.uint8), minlength=256).tolist()

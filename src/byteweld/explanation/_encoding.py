@@ -145,9 +145,6 @@ def explain(
         max_pretoken_bytes: the longest pre-token to explain; the steps of n bytes take n² time and
             space.
 
-    Returns:
-        An Explanation with `pretokens`, `ids`, `to_dict()` and `to_html()`; `print` shows it.
-
     Raises:
         ValueError: if a pre-token is longer than `max_pretoken_bytes`.
 

@@ -182,10 +182,6 @@ def explain_training(
         memory: as in `train`.
         progress: called with the number of merges so far.
 
-    Returns:
-        A TrainingExplanation with `steps`, `merges`, `vocab`, `to_dict()` and `to_html()`;
-            `print` shows it.
-
     Examples:
         >>> import byteweld
         >>> found = byteweld.explain_training(["low low lower"], vocab_size=258)

@@ -95,9 +95,6 @@ def merge_tree(
         token_id: the token.
         max_pretoken_bytes: the longest token to show; n bytes take n² time.
 
-    Returns:
-        A Tree with `nodes`, `roots`, `to_dict()` and `to_html()`; `print` draws it.
-
     Examples:
         >>> import byteweld
         >>> tok = byteweld.train(documents=["low low"], vocab_size=258)
