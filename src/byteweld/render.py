@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+from byteweld._amounts import amount
 from byteweld.errors import UnknownIdError
 from byteweld.vocab import Vocabulary
 
@@ -156,15 +157,6 @@ def painted(token_id: int, text: str, color: bool) -> str:
 def token_names(tokens: Mapping[int, bytes]) -> dict[str, dict[str, str]]:
     """Return the bytes and the text of each token, as JSON-serializable values."""
     return {str(i): {"bytes": token.hex(), "text": visible(token)} for i, token in tokens.items()}
-
-
-def amount(count: int, noun: str) -> str:
-    """Return a count with its noun.
-
-    >>> amount(1, "byte"), amount(1234, "byte")
-    ('1 byte', '1,234 bytes')
-    """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def decimal(value: float | None, places: int = 2) -> str:

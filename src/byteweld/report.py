@@ -13,9 +13,10 @@ from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from byteweld import markup
+from byteweld._amounts import amount
 from byteweld._cached import cached_property
 from byteweld.markup import Child, Html, charts, element, joined
-from byteweld.render import Span, amount, columns, decimal, painted, tile, to_ansi, visible
+from byteweld.render import Span, columns, decimal, painted, tile, to_ansi, visible
 
 _LANES = 4  # colors of tokenizers in report.css
 

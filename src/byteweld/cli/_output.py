@@ -16,7 +16,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import IO, Any, BinaryIO, Literal, NoReturn
 
-from byteweld._speed import speed
+from byteweld._amounts import amount as amount
+from byteweld._amounts import size as size
+from byteweld._amounts import speed
 from byteweld._text import printable
 
 Style = Literal["bold", "dim"]
@@ -205,31 +207,6 @@ def width() -> int:
     import shutil
 
     return max(40, min(100, shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns))
-
-
-def size(count: int, *, is_compressed: bool = False) -> str:
-    """A number of bytes with a unit.
-
-    >>> size(999), size(12_300_000), size(12_300_000, is_compressed=True)
-    ('999 bytes', '12.3 MB', '12.3 MB compressed')
-    """
-    if count < 1000:
-        shown = amount(count, "byte")
-    else:
-        power = 1
-        while power < 4 and count / 1000**power >= 999.95:
-            power += 1
-        shown = f"{count / 1000**power:,.1f} {'kMGT'[power - 1]}B"
-    return f"{shown} compressed" if is_compressed else shown
-
-
-def amount(count: int, what: str) -> str:
-    """A count with its noun, in the plural unless it is 1.
-
-    >>> amount(1, "file"), amount(2000, "file")
-    ('1 file', '2,000 files')
-    """
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def seconds(value: float) -> str:

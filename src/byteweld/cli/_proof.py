@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import byteweld
 from byteweld import peers, proof
-from byteweld._speed import speed
+from byteweld._amounts import speed
 from byteweld.cli import _command, _errors, _input, _output
 from byteweld.corpus import File, describe, open_remote
 from byteweld.jobs import Runner

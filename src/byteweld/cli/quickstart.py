@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import byteweld
-from byteweld._speed import speed
+from byteweld._amounts import speed
 from byteweld.cli import _corpus, _output, _targets
 from byteweld.cli import _options as options
 from byteweld.render import spans, to_ansi, visible

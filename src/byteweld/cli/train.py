@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import byteweld
-from byteweld._speed import speed
+from byteweld._amounts import speed
 from byteweld.api import choose_recipe
 from byteweld.cli import _ck, _corpus, _errors, _input, _output, _targets, _training
 from byteweld.cli import _options as options

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from byteweld._speed import speed
+from byteweld._amounts import amount, speed
 from byteweld.comparison.corpora import Comparison, Difference
 from byteweld.evaluation._report import WORD_HINT
-from byteweld.render import amount, decimal, visible, visible_name
+from byteweld.render import decimal, visible, visible_name
 from byteweld.report import (
     Code,
     Figures,

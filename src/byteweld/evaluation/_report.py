@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from byteweld._amounts import amount
 from byteweld.evaluation.corpora import RENYI_ORDER, Evaluation
 from byteweld.evaluation.probes import Language, Pieces, Probes
-from byteweld.render import amount, decimal, visible, visible_name
+from byteweld.render import decimal, visible, visible_name
 from byteweld.report import (
     Code,
     Facts,

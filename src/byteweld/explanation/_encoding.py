@@ -7,12 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol
 
+from byteweld._amounts import amount
 from byteweld._text import utf8
 from byteweld.explanation._report import MAX_ROWS
 from byteweld.explanation._tree import MAX_PRETOKEN_BYTES, Tree, TreeNode, check_length, tree_of
 from byteweld.reference.encode import EncodeStep, encode_greedy, encode_steps
 from byteweld.reference.train import Ids
-from byteweld.render import amount, token_names, visible
+from byteweld.render import token_names, visible
 from byteweld.report import Displayable, Report
 from byteweld.vocab import Vocabulary
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from byteweld._amounts import amount
 from byteweld.markup import Child, tint, trees
-from byteweld.render import amount, visible, width
+from byteweld.render import visible, width
 from byteweld.report import (
     Code,
     Custom,

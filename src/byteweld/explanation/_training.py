@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from byteweld._amounts import amount
 from byteweld.counts import Counts, Memory
 from byteweld.explanation._report import MAX_PARTS, MAX_ROWS
 from byteweld.recipes import Recipe, TieBreak, find_recipe
-from byteweld.render import amount, token_names
+from byteweld.render import token_names
 from byteweld.report import Displayable, Report
 from byteweld.sources import open_sources
 from byteweld.training import Stop

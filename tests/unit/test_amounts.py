@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from byteweld._speed import MIN_BYTES, MIN_SECONDS, speed
+from byteweld._amounts import MIN_BYTES, MIN_SECONDS, speed
 from byteweld.cli import main
 
 SPEED = re.compile(r"\d ?(?:[kMGT]?B|bytes?)/s")
