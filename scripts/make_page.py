@@ -26,10 +26,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from byteweld import evaluation
-from byteweld._byte_letters import BYTE_TO_CHAR, CK_BYTE_TO_CHAR
 from byteweld._saves import write_atomic
-from byteweld.formats._hf_model import _CK_BYTES
-from byteweld.formats._hf_steps import DIGITS, PUNCTUATION
+from byteweld.formats._hf_pipeline import DIGITS, PUNCTUATION
 from byteweld.formats._oniguruma import find_dialect_problem, matches_everywhere
 from byteweld.known_encodings import RANK_SETTINGS
 from byteweld.patterns import _SPELLINGS, GPT2, PATTERNS, is_over_bytes, pattern_name
@@ -134,11 +132,6 @@ def facts() -> dict[str, Any]:
             "byte_level": GPT2,
             "digits": DIGITS,
             "punctuation": PUNCTUATION,
-            "byte_letters": "".join(BYTE_TO_CHAR[byte] for byte in range(256)),
-            "ck_letters": [
-                "".join(letters[byte] for byte in _CK_BYTES)
-                for letters in (CK_BYTE_TO_CHAR, BYTE_TO_CHAR)
-            ],
             "rank_files": {
                 digest: {"pattern": known.pattern, "special_tokens": dict(known.special_tokens)}
                 for digest, known in RANK_SETTINGS.items()

@@ -10,7 +10,7 @@ from typing import Any, Literal, SupportsIndex, final
 import numpy as np
 from numpy.typing import NDArray
 
-from byteweld.vocab import Vocabulary
+from byteweld.vocab import Behavior, Mark, NormalForm, VocabAlphabet, Vocabulary
 
 __version__: str
 __all__ = [
@@ -22,7 +22,9 @@ __all__ = [
     "LetterModel",
     "MemoryLimit",
     "Table",
+    "TokenizerJson",
     "__version__",
+    "added_in_model",
     "canonical_pattern",
     "count_bytes",
     "crc32c",
@@ -181,6 +183,38 @@ class LetterModel:
     def is_made(self, text: str) -> bool: ...
     def foreign(self) -> list[str]: ...
     def table(self, given: Sequence[tuple[int, bytes]]) -> Table | None: ...
+
+_Pattern = tuple[str, str]  # what it is, or "", and its source if it has one
+_Added = tuple[str, int, bool, bool, bool, bool, bool]  # as `byteweld.vocab.AddedToken`
+
+@final
+class TokenizerJson:
+    """What a tokenizer.json says. Patterns are not checked."""
+
+    @staticmethod
+    def read(data: bytes) -> TokenizerJson: ...
+    @property
+    def table(self) -> Table | None: ...  # None if the ids are sparse
+    def sparse(self) -> tuple[dict[int, bytes], list[tuple[int, int, int]]]: ...
+    def id(self, text: str) -> int | None: ...
+    @property
+    def added_tokens(self) -> list[_Added]: ...
+    @property
+    def steps(self) -> list[Mark | tuple[_Pattern, Behavior, bool]]: ...
+    @property
+    def normalizer(self) -> list[NormalForm | tuple[_Pattern, str]]: ...
+    @property
+    def template(self) -> tuple[list[int], list[int]]: ...
+    @property
+    def alphabet(self) -> VocabAlphabet: ...
+    @property
+    def unk_token(self) -> str | None: ...
+    @property
+    def ignore_merges(self) -> bool: ...
+
+def added_in_model(
+    token: _Added, is_ascii: bool, is_made: bool, ignore_merges: bool
+) -> tuple[bytes, str | None]: ...
 
 _Specials = Literal["all"] | Iterable[str] | None
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from byteweld.evaluation import script_of
-from byteweld.formats._hf_fields import _dialect_problem
+from byteweld.formats._hf_pipeline import _dialect_problem
 from byteweld.formats._oniguruma import find_dialect_problem
 from byteweld.known_encodings import RANK_SETTINGS
 from byteweld.patterns import PATTERNS

@@ -18,8 +18,7 @@ import pytest
 import byteweld
 from byteweld import ByteweldError, formats
 from byteweld._text import utf8
-from byteweld.formats._hf_normalizer import _STEPS
-from byteweld.formats._hf_steps import _BEHAVIORS
+from byteweld.formats._hf_pipeline import _BEHAVIOR_NAMES, _FORM_NAMES
 from byteweld.studio.request import Fields
 from byteweld.studio.session import Session
 from byteweld.studio.views import tokens as tokens_view
@@ -204,10 +203,10 @@ def pipelines() -> dict[str, dict[str, Any]]:
     def steps(*parts: object) -> dict[str, Any]:
         return {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [*parts, level]}}
 
-    found = {name: {"normalizer": {"type": name}} for name in _STEPS}
+    found = {name: {"normalizer": {"type": name}} for name in _FORM_NAMES.values()}
     found |= {
         f"{name} {invert}": steps(split | {"behavior": name, "invert": invert})
-        for name in _BEHAVIORS
+        for name in _BEHAVIOR_NAMES.values()
         for invert in (False, True)
     }
     replace = {"type": "Replace", "pattern": {"Regex": r"\s+"}, "content": "_"}

@@ -15,6 +15,17 @@ pub enum Error {
     Overflow(String),
     /// The memory budget is too small.
     Memory(String),
+    /// A file is not what it claims to be.
+    Format {
+        /// What is wrong.
+        message: String,
+        /// The byte in the file, if known.
+        offset: Option<u64>,
+    },
+    /// A required key of a file is missing.
+    MissingKey(String),
+    /// A file is valid, but cannot be represented exactly.
+    Unsupported(String),
     /// A byte of a document is not in the alphabet.
     ForbiddenByte {
         /// The byte.
@@ -70,7 +81,10 @@ impl fmt::Display for Error {
             | Error::Train(message)
             | Error::Vocabulary(message)
             | Error::Overflow(message)
-            | Error::Memory(message) => f.write_str(message),
+            | Error::Memory(message)
+            | Error::Format { message, .. }
+            | Error::MissingKey(message)
+            | Error::Unsupported(message) => f.write_str(message),
             Error::ForbiddenByte { byte, offset, path } => {
                 if let Some(path) = path {
                     write!(f, "{path}: ")?;

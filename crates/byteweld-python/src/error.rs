@@ -37,7 +37,9 @@ fn make(py: Python<'_>, error: Error) -> PyResult<PyErr> {
     Ok(match error {
         Error::Pattern(_) => with_message(py, "PatternError", &message)?,
         Error::Vocabulary(_) => with_message(py, "VocabularyError", &message)?,
-        Error::Train(_) => with_message(py, "UnsupportedError", &message)?,
+        Error::Train(_) | Error::Unsupported(_) => with_message(py, "UnsupportedError", &message)?,
+        Error::Format { offset, .. } => with_position(py, "FormatError", &message, None, offset)?,
+        Error::MissingKey(_) => with_position(py, "MissingKeyError", &message, None, None)?,
         Error::Overflow(_) => PyOverflowError::new_err(message),
         Error::OutsideAlphabet { .. } => with_message(py, "VocabularyError", &message)?,
         Error::SpecialToken { token, .. } => {

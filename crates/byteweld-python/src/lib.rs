@@ -20,6 +20,7 @@ mod table;
 mod table_reader;
 mod text;
 mod tiers;
+mod tokenizer_json;
 mod trainer;
 mod vocabulary;
 
@@ -43,6 +44,8 @@ mod _native {
     use super::table::{LetterModel, Table, crc32c};
     #[pymodule_export]
     use super::tiers::{limit_tier, tiers};
+    #[pymodule_export]
+    use super::tokenizer_json::{TokenizerJson, added_in_model};
     #[pymodule_export]
     use super::trainer::train;
 

@@ -18,6 +18,10 @@ pub(crate) struct Table {
 }
 
 impl Table {
+    pub(crate) fn new(inner: core::VocabTable) -> Self {
+        Self { inner }
+    }
+
     /// All tokens except those that are only added tokens. The ids of `added` must ascend.
     pub(crate) fn ordinary(&self, added: &[(u32, Vec<u8>)]) -> Vec<(u32, &[u8])> {
         let mut added = added.iter().map(|(id, _)| *id).peekable();

@@ -28,9 +28,9 @@ struct Traits {
 }
 
 /// An added token: text, id, special, single_word, lstrip, rstrip, normalized.
-type Added = (String, u32, bool, bool, bool, bool, bool);
+pub(crate) type Added = (String, u32, bool, bool, bool, bool, bool);
 
-fn added_token(added: Added) -> AddedToken {
+pub(crate) fn added_token(added: Added) -> AddedToken {
     let (text, id, special, single_word, lstrip, rstrip, normalized) = added;
     AddedToken { text, id, special, single_word, lstrip, rstrip, normalized }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use crate::pipeline::{Split, Splitting};
+use crate::pipeline::Splitting;
 
 /// Facts that this crate does not repeat.
 #[derive(Default, Deserialize)]
@@ -19,10 +19,6 @@ pub(crate) struct Facts {
     pub(crate) byte_level: String,
     pub(crate) digits: String,
     pub(crate) punctuation: String,
-    /// GPT-2's letter for each byte.
-    pub(crate) byte_letters: String,
-    /// The letters of ck-bpe-train for the bytes that it writes otherwise, and GPT-2's for these.
-    pub(crate) ck_letters: [String; 2],
     /// Patterns and special tokens of well-known rank files, by SHA-256.
     pub(crate) rank_files: BTreeMap<String, RankSettings>,
 }
@@ -75,11 +71,5 @@ impl Facts {
             }
             Splitting::Steps(steps) => format!("{} steps", steps.len()),
         }
-    }
-
-    /// The step that splits at a regular expression of a file; `None` unless it is known.
-    pub(crate) fn regex(&self, source: &str) -> Option<Split> {
-        let known = self.regexes.get(source)?;
-        Some(Split { pattern: known.same_as.clone(), matches_everywhere: known.matches_everywhere })
     }
 }

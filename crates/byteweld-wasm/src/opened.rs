@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use byteweld_core::encode::{Encoder, Gaps, Ranking, Vocabulary};
-use byteweld_core::rewrite::{AddedToken, NormalizerStep};
+use byteweld_core::rewrite::{AddedToken, Normalizer};
 use byteweld_core::table::VocabTable;
+use byteweld_core::table::hugging_face::Alphabet;
 
 use crate::Result;
-use crate::pipeline::{Splitting, compile_splitting, normalizer};
+use crate::pipeline::{Splitting, compile_splitting};
 
 /// An open vocabulary.
 pub(crate) struct Opened {
@@ -28,27 +29,20 @@ pub(crate) struct Parts {
     pub(crate) table: VocabTable,
     pub(crate) added: Vec<AddedToken>,
     pub(crate) splitting: Splitting,
-    pub(crate) normalizer: Vec<NormalizerStep>,
+    pub(crate) normalizer: Normalizer,
     /// Whether merges are ranked by the id of their result; the table then has none.
     pub(crate) is_ranked_by_id: bool,
     /// Whether pre-tokens are looked up whole before they are merged.
     pub(crate) ignore_merges: bool,
     pub(crate) alphabet: Alphabet,
-}
-
-/// Which bytes have a token.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Alphabet {
-    /// All.
-    Bytes,
-    /// Not all: another byte becomes unk, or is dropped if there is none.
-    Partial { unk: Option<u32> },
+    /// What becomes of text outside the alphabet, unless it is dropped or refused.
+    pub(crate) unk: Option<u32>,
 }
 
 impl Opened {
     /// Checks a vocabulary and prepares it.
     pub(crate) fn new(parts: Parts) -> Result<Self> {
-        let Parts { table, mut added, splitting, normalizer: steps, .. } = parts;
+        let Parts { table, mut added, splitting, normalizer, .. } = parts;
         added.sort_by(|a, b| (a.id, &a.text).cmp(&(b.id, &b.text)));
         let only_added = only_added(&table, &added, parts.is_ranked_by_id);
         let twins = twins(&table, &only_added);
@@ -62,9 +56,9 @@ impl Opened {
         } else {
             Ranking::Merges
         };
-        let (gaps, unk) = match parts.alphabet {
-            Alphabet::Bytes => (Gaps::Characters, None),
-            Alphabet::Partial { unk } => (Gaps::Bytes, unk),
+        let gaps = match parts.alphabet {
+            Alphabet::Partial => Gaps::Bytes,
+            Alphabet::Bytes | Alphabet::Ascii => Gaps::Characters,
         };
         let (pattern, chain) = compile_splitting(&splitting)?;
         let is_other = |id: u32| other_ids.binary_search(&id).is_ok();
@@ -78,9 +72,9 @@ impl Opened {
             added_bytes: others,
             pattern,
             steps: chain,
-            normalizer: normalizer(steps),
+            normalizer,
             gaps,
-            unk,
+            unk: parts.unk,
             ..Vocabulary::new(ordinary, table.merges().to_vec(), ranking)
         })
         .map_err(|error| error.to_string())?;

@@ -3,14 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use byteweld_core::rewrite::AddedToken;
+use byteweld_core::rewrite::{AddedToken, Normalizer};
 use byteweld_core::table::VocabTable;
+use byteweld_core::table::hugging_face::Alphabet;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
 use crate::Result;
 use crate::facts::Facts;
-use crate::opened::{Alphabet, Opened, Parts};
+use crate::opened::{Opened, Parts};
 use crate::pipeline::Splitting;
 
 /// The version of sidecars.
@@ -81,10 +82,11 @@ pub(crate) fn open(file: &[u8], options: Options, facts: &Facts) -> Result<Optio
         table,
         added,
         splitting,
-        normalizer: Vec::new(),
+        normalizer: Normalizer::default(),
         is_ranked_by_id,
         ignore_merges: false,
         alphabet: Alphabet::Bytes,
+        unk: None,
     })
     .map(Some)
 }
@@ -127,8 +129,8 @@ fn read_sidecar(
     }
     let splitting = match sidecar.pattern {
         None => Splitting::Whole,
-        Some(pattern) => match facts.regex(&pattern) {
-            Some(split) => Splitting::Pattern(split.pattern),
+        Some(pattern) => match facts.regexes.get(&pattern) {
+            Some(known) => Splitting::Pattern(known.same_as.clone()),
             None => Splitting::Pattern(pattern),
         },
     };

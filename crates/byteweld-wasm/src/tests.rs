@@ -30,8 +30,6 @@ fn facts() -> Value {
         "byte_level": GPT2,
         "digits": r"\p{N}",
         "punctuation": r"\p{P}",
-        "byte_letters": letters().into_iter().collect::<String>(),
-        "ck_letters": ["\u{17f}", "\u{121}"],
         "rank_files": {},
     })
 }
@@ -172,19 +170,20 @@ fn what_cannot_be_encoded_exactly_is_refused_by_name() {
         ("/padding", json!({"strategy": "x"}), "padding"),
         ("/normalizer", json!({"type": "StripAccents"}), "StripAccents"),
         ("/normalizer", json!({"type": "NFC", "more": 1}), "more"),
-        ("/pre_tokenizer", json!(null), "ByteLevel"),
+        ("/pre_tokenizer", json!(null), "ASCII"),
         ("/pre_tokenizer", json!({"type": "Metaspace"}), "Metaspace"),
         (
             "/pre_tokenizer",
-            json!({"type": "Split", "pattern": {"Regex": "a$"}, "behavior": "Isolated",
-                   "invert": false}),
+            json!({"type": "Sequence", "pretokenizers": [
+                {"type": "Split", "pattern": {"Regex": "a$"}, "behavior": "Isolated", "invert": false},
+                {"type": "ByteLevel", "add_prefix_space": false}]}),
             "a$",
         ),
-        ("/added_tokens/0/content", json!(""), "no text"),
+        ("/added_tokens/0/content", json!(""), "non-empty"),
         ("/added_tokens/0/id", json!(-1), "-1"),
         ("/added_tokens/0/special", json!("yes"), "yes"),
-        ("/model/vocab/a", json!(98), "not what"),
-        ("/model/merges/0", json!(["t", "zz"]), "not what"),
+        ("/model/vocab/a", json!(98), "same id 98"),
+        ("/model/merges/0", json!(["t", "zz"]), "'zz' is not in"),
     ] {
         let mut file = tokenizer_json();
         *file.pointer_mut(pointer).unwrap() = value;
@@ -205,12 +204,39 @@ fn what_cannot_be_encoded_exactly_is_refused_by_name() {
         let error = open_with(file.to_string().as_bytes(), &json!({})).unwrap_err();
         assert!(error.contains(words), "{error}");
     }
-    let mut file = without_a();
-    let vocab = file["model"]["vocab"].as_object_mut().unwrap();
-    vocab.remove("\u{121}");
-    vocab.insert("\u{17f}".into(), 300.into());
-    let error = open_with(file.to_string().as_bytes(), &json!({})).unwrap_err();
-    assert!(error.contains("ck-bpe-train"), "{error}");
+}
+
+#[test]
+fn the_letters_of_ck_are_read() {
+    start();
+    let mut text = tokenizer_json().to_string();
+    for (byte, letter) in (0..=255u8).zip(letters()) {
+        let theirs = match byte {
+            0x7F..=0xA0 => char::from_u32(0x100 + u32::from(byte)).unwrap(),
+            0xAD => '\u{AD}',
+            _ => continue,
+        };
+        text = text.replacen(letter, &theirs.to_string(), 1);
+    }
+    open_with(text.as_bytes(), &json!({})).unwrap();
+    assert_eq!(encoded("the\u{7F}", true).unwrap()[0], [257, 127]);
+}
+
+#[test]
+fn a_model_of_ascii_text_is_opened() {
+    start();
+    let characters = "\t\n\r".chars().chain(' '..='~');
+    let vocab: serde_json::Map<String, Value> =
+        characters.zip(0..).map(|(c, id): (char, u32)| (c.into(), id.into())).collect();
+    let mut file = tokenizer_json();
+    file["pre_tokenizer"] = json!(null);
+    file["normalizer"] = json!(null);
+    file["added_tokens"] = json!([]);
+    file["model"]["vocab"] = vocab.into();
+    file["model"]["merges"] = json!([]);
+    file["model"]["unk_token"] = "?".into();
+    open_with(file.to_string().as_bytes(), &json!({})).unwrap();
+    assert_eq!(encoded("a日", true).unwrap()[0], [68, 34]);
 }
 
 /// A tokenizer.json without a token for the byte `a`.

@@ -7,12 +7,14 @@ the merge list that gives the same ids.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
-from byteweld._byte_letters import bytes_to_chars, chars_to_bytes
+from byteweld._byte_letters import CHAR_TO_BYTE, bytes_to_chars, chars_to_bytes
 from byteweld.formats._hf_merging import split_in_two
-from byteweld.formats._hf_model import ASCII, added_bytes, find_added_problem, spelled_bytes
 from byteweld.formats._limits import NotHeldError
-from byteweld.vocab import AddedToken, Vocabulary
+from byteweld.vocab import ASCII_BYTES, AddedToken, Vocabulary
+
+_ASCII_TO_BYTE: Final = {chr(byte): byte for byte in ASCII_BYTES}
 
 
 def write_keys(vocab: Vocabulary) -> dict[str, int]:
@@ -49,20 +51,18 @@ def _find_problem(
         )
     if text not in keys and token.id in taken:
         return f"{text!r} shares its id {token.id} with a token that is written differently"
-    letters = spelled_bytes(text, vocab.alphabet)
-    if text not in keys and letters is not None and len(letters) == 1:
-        return f"{text!r} is the letter of byte 0x{letters[0]:02X}, which has no token"
-    problem = find_added_problem(
-        token, vocab.alphabet, is_made=is_made, ignore_merges=ignore_merges
-    )
+    is_ascii = vocab.alphabet == "ascii"
+    byte = (_ASCII_TO_BYTE if is_ascii else CHAR_TO_BYTE).get(text)
+    if text not in keys and byte is not None:
+        return f"{text!r} is the letter of byte 0x{byte:02X}, which has no token"
+    from byteweld import _native  # the engine, loaded only when a file is written
+
+    # As the reader of the file will.
+    found, problem = _native.added_in_model(token, is_ascii, is_made, ignore_merges)
     if problem is not None:
         return f"{text!r} {problem}"
-    if text in keys:
-        found = added_bytes(text, vocab.alphabet, is_made=is_made, ignore_merges=ignore_merges)
-        if found != vocab.tokens[token.id]:
-            return (
-                f"{text!r} is how {vocab.tokens[token.id]!r} is written, to which no text encodes"
-            )
+    if text in keys and found != vocab.tokens[token.id]:
+        return f"{text!r} is how {vocab.tokens[token.id]!r} is written, to which no text encodes"
     return None
 
 
@@ -103,9 +103,9 @@ def spelling(vocab: Vocabulary) -> Callable[[bytes], str]:
     if vocab.alphabet != "ascii":
         return bytes_to_chars
     for token_id, token in vocab.ordinary():
-        if not spelled_bytes(token.decode("latin-1"), "ascii"):
+        if not set(token) <= set(ASCII_BYTES):
             raise NotHeldError(f"token {token_id}, {token!r}, is outside its ascii alphabet")
-    missing = sorted(c for c in ASCII if c.encode() not in vocab.ids)
+    missing = [chr(byte) for byte in ASCII_BYTES if bytes([byte]) not in vocab.ids]
     if missing:
         raise NotHeldError(f"the character {missing[0]!r} of its ascii alphabet has no token")
     return bytes.decode

@@ -1,8 +1,8 @@
 """Hugging Face's tokenizer.json: a BPE model in byte letters, and the pipeline around it.
 
-The real `tokenizers` gives the same ids as byteweld for every file written here. Reading accepts
-the part of the format that a `Vocabulary` can represent, and rejects the rest by name. Each part of
-the pipeline has an `_hf_` module. Roles are in `tokenizer_config.json`, where transformers looks;
+The real `tokenizers` gives the same ids as byteweld for every file written here. Reading, in the
+engine, accepts the part of the format that a `Vocabulary` can represent, and rejects the rest by
+name. Roles are in `tokenizer_config.json`, where transformers looks;
 if the file is not named tokenizer.json, they are in `<file>.byteweld.json`.
 """
 
@@ -16,61 +16,38 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from byteweld.errors import ByteweldError, FormatError
+from byteweld.errors import FormatError, UnsupportedError
 from byteweld.formats import _sidecar
 from byteweld.formats._beside import config_path, sidecar_path
 from byteweld.formats._hf_config import has_conflict, merge_roles, read_roles, stale_files
-from byteweld.formats._hf_fields import BYTE_LEVEL_KEYS, describe
 from byteweld.formats._hf_letters import (
     needs_ignore_merges,
     without_added,
     write_keys,
     write_merges,
 )
-from byteweld.formats._hf_model import (
-    ADDED_FLAGS,
-    Ids,
-    check_alphabet,
-    read_added_tokens,
-    read_model,
-    read_tokens,
-    undo_ck_letters,
+from byteweld.formats._hf_pipeline import (
+    read_normalizer,
+    read_steps,
+    write_byte_level,
+    write_normalizer,
+    write_post_processor,
+    write_pre_tokenizer,
 )
-from byteweld.formats._hf_normalizer import read_normalizer, write_normalizer
-from byteweld.formats._hf_quick import read_letters, read_table
-from byteweld.formats._hf_steps import read_pre_tokenizer, write_byte_level, write_pre_tokenizer
-from byteweld.formats._hf_template import read_post_processor, write_post_processor
-from byteweld.formats._json import (
-    check_keys,
-    parse_object,
-    read_file,
-    require,
-    show,
-    unreadable,
-)
-from byteweld.vocab import ROLES, Template, VocabAlphabet, Vocabulary
+from byteweld.formats._json import read_file
+from byteweld.vocab import ROLES, AddedToken, Template, VocabAlphabet, Vocabulary
 
 if TYPE_CHECKING:
-    from byteweld.formats._hf_quick import LetterModel
-
+    from byteweld._native import TokenizerJson
 
 _VERSION: Final = "1.0"
+_ADDED_FLAGS: Final = ("single_word", "lstrip", "rstrip", "normalized", "special")
 _NO_UNK: Final = ""  # not a token, so that the library refuses unknown characters
-_FILE_KEYS: Final = (
-    "version",
-    "truncation",
-    "padding",
-    "added_tokens",
-    "normalizer",
-    "pre_tokenizer",
-    "post_processor",
-    "decoder",
-    "model",
-)
-
 # The last string of a head may be incomplete.
 _TOP_LEVEL: Final = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}\[\]:]', re.DOTALL)
-_SIGNS: Final = frozenset(_FILE_KEYS) - {"version"}
+_SIGNS: Final = frozenset(
+    "truncation padding added_tokens normalizer pre_tokenizer post_processor decoder model".split()
+)
 
 
 def recognize(path: Path, head: bytes) -> bool:
@@ -105,81 +82,48 @@ def recognize(path: Path, head: bytes) -> bool:
 def load(path: Path) -> Vocabulary:
     """Read a tokenizer.json; anything that cannot be represented exactly is rejected by name."""
     data = read_file(path)
-    letters = read_letters(data)
-    if letters is not None:
-        try:
-            return _load(parse_object(letters.rest, path), letters, data, path)
-        except ByteweldError:
-            pass  # the plain reader reports what is wrong
-    return _load(parse_object(data, path), None, data, path)
-
-
-def _load(
-    document: Mapping[str, object], letters: LetterModel | None, data: bytes, path: Path
-) -> Vocabulary:
-    """Read a document; `letters` has its tokens and merges if the fast reader extracted them."""
-    _check_document(document, path)
-    normalizer = read_normalizer(document.get("normalizer"), path)
-    steps, alphabet = read_pre_tokenizer(document.get("pre_tokenizer"), path)
-    template = read_post_processor(document.get("post_processor"), path)
-    model = read_model(require(document, "model", path, "the file"), path)
-    if letters is None and alphabet == "bytes":
-        model = undo_ck_letters(model)
-    ids: Ids = model.vocab if letters is None else letters
-    added_tokens = read_added_tokens(
-        document.get("added_tokens", []), ids, has_normalizer=bool(normalizer), path=path
-    )
-    make: Callable[..., Vocabulary]
-    if letters is None:
-        tokens = read_tokens(model, added_tokens, alphabet, path)
-        alphabet = check_alphabet(model, alphabet, path)
-        keys = model.vocab
-        merges = ((keys[a], keys[b], keys[a + b]) for a, b in model.merges)
-        make = partial(Vocabulary, tokens, merges)
-    else:
-        make = partial(
-            Vocabulary._of_table, read_table(letters, model, added_tokens, alphabet, path)
-        )
-    unk_token = model.unk_token if model.unk_token and model.unk_token in ids else None
-    names = [*(f"<|{role}|>" for role in ROLES), *([unk_token] if unk_token else [])]
-    known = {text: token_id for text in names if (token_id := ids.get(text)) is not None}
+    file = _parse(data, path)
+    steps, normalizer = read_steps(file, path), read_normalizer(file, path)
+    before, after = file.template
+    template = tuple(before), tuple(after)
+    added_tokens = [AddedToken(*fields) for fields in file.added_tokens]
+    names = [*(f"<|{role}|>" for role in ROLES), *([file.unk_token] if file.unk_token else [])]
+    known = {text: token_id for text in names if (token_id := file.id(text)) is not None}
     known |= {token.text: token.id for token in added_tokens}
-    inferred = _infer_roles(known, unk_token, template, alphabet)
+    inferred = _infer_roles(known, file.unk_token, template, file.alphabet)
     config = config_path(path)
-    roles = inferred if config is None else _declared_roles(config, inferred, known, ids, alphabet)
+    roles = inferred if config is None else _declared_roles(config, inferred, known, file)
     beside = _sidecar.read(sidecar_path(path), data)
+    table = file.table
+    make: Callable[..., Vocabulary] = (
+        partial(Vocabulary, *file.sparse())
+        if table is None
+        else partial(Vocabulary._of_table, table)
+    )
     vocab = make(
         added_tokens=added_tokens,
         steps=steps,
         normalizer=normalizer,
         template=template,
         roles=roles if beside is None else beside.roles,
-        alphabet=alphabet,
-        ignore_merges=model.ignore_merges,
+        alphabet=file.alphabet,
+        ignore_merges=file.ignore_merges,
     )
     if beside is not None:
         _check_sidecar(beside, vocab, inferred.get("unk"), sidecar_path(path))
     return vocab
 
 
-def _check_document(document: Mapping[str, object], path: Path) -> None:
-    """Check the parts that do not change ids, and those that must be absent."""
-    check_keys(document, _FILE_KEYS, "the file", path)
-    if document.get("version", _VERSION) != _VERSION:
-        raise FormatError(
-            f"version is {show(document['version'])}; only {_VERSION!r} can be read", path=path
-        )
-    for part in ("truncation", "padding"):
-        if document.get(part) is not None:
-            raise unreadable(path, f"its {part} is {describe(document[part])}")
-    decoder = document.get("decoder")
-    if decoder is None:
-        return
-    if not isinstance(decoder, dict):
-        raise FormatError(f"decoder is {show(decoder)}; expected an object or null", path=path)
-    if decoder.get("type") not in ("ByteLevel", "Fuse"):
-        raise unreadable(path, f"its decoder is {describe(decoder)}")
-    check_keys(decoder, BYTE_LEVEL_KEYS, "its decoder", path)
+def _parse(data: bytes, path: Path) -> TokenizerJson:
+    """Have the engine read a file; errors say which."""
+    from byteweld import _native  # the engine, loaded only when a file is read
+
+    try:
+        return _native.TokenizerJson.read(data)
+    except FormatError as error:
+        raise type(error)(error.message, path=path, offset=error.offset) from None
+    except UnsupportedError as error:
+        raise UnsupportedError(f"{path}: {error}") from None
 
 
 def _infer_roles(
@@ -203,8 +147,7 @@ def _declared_roles(
     config: Path,
     inferred: Mapping[str, int],
     known: Mapping[str, int],
-    ids: Ids,
-    alphabet: VocabAlphabet,
+    file: TokenizerJson,
 ) -> dict[str, int]:
     """Return the roles that a config declares, and the inferred ones that it does not mention.
 
@@ -213,12 +156,12 @@ def _declared_roles(
     """
     roles = dict(inferred)
     for role, text in read_roles(config).items():
-        if role == "unk" and alphabet != "bytes":
+        if role == "unk" and file.alphabet != "bytes":
             continue
         if text is None:
             roles.pop(role, None)
             continue
-        token_id = known.get(text, ids.get(text))
+        token_id = known.get(text, file.id(text))
         if token_id is not None:
             roles[role] = token_id
     return roles
@@ -329,7 +272,7 @@ def _write_parts(vocab: Vocabulary) -> _Parts:
         "padding": None,
         "added_tokens": [
             {"id": token.id, "content": token.text}
-            | {flag: getattr(token, flag) for flag in ADDED_FLAGS}
+            | {flag: getattr(token, flag) for flag in _ADDED_FLAGS}
             for token in vocab.added_tokens
         ],
         "normalizer": write_normalizer(vocab.normalizer),

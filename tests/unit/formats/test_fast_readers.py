@@ -1,4 +1,4 @@
-"""The fast readers and the plain ones agree: the same vocabulary, or the same error."""
+"""A vocabulary read into the engine's table is the same as a plain one, and so are its errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import byteweld
 from byteweld import ByteweldError, Vocabulary, _native, formats
-from byteweld.formats import hf_tokenizer_json, tiktoken_ranks
+from tests.helpers.plain_readers import plain_readers
 
 TEXTS = ["low lower lowest", "naïve «café» 東京", "\t x = [1, 22, 333]\n", "<|end|> <|end|>"]
 
@@ -33,10 +33,8 @@ def outcome(load) -> object:
     )
 
 
-def plainly(monkeypatch, load) -> object:
-    with monkeypatch.context() as patch:
-        patch.setattr(hf_tokenizer_json, "read_letters", lambda data: None)
-        patch.setattr(tiktoken_ranks, "read_ranks", lambda data: None)
+def plainly(load) -> object:
+    with plain_readers():
         return outcome(load)
 
 
@@ -59,15 +57,13 @@ def files(small, tmp_path_factory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("kind", ["ranks", "json"])
-def test_a_typical_file_is_read_by_the_fast_reader_with_the_same_result(
-    kind, files, small, monkeypatch
-):
+def test_a_typical_file_is_read_into_a_table(kind, files, small):
     vocab = formats.load(files[kind])
     assert vocab._table is not None
     assert "tokens" not in vars(vocab)  # not made before they are used
     assert vocab == small.vocab
     load = lambda: formats.load(files[kind])  # noqa: E731
-    assert outcome(load) == plainly(monkeypatch, load)
+    assert outcome(load) == plainly(load)
     tok = byteweld.Tokenizer(vocab)
     for text in TEXTS:
         assert tok.encode(text, allowed_special="all") == small.encode(text, allowed_special="all")
@@ -96,12 +92,12 @@ REAL = [
     ("kind", "name"),
     [p if p in SMALL else pytest.param(*p, marks=pytest.mark.slow) for p in REAL],
 )
-def test_real_vocabularies_are_the_same(kind, name, shared, tmp_path, monkeypatch):
+def test_real_vocabularies_are_the_same(kind, name, shared, tmp_path):
     data, options = real(shared, kind, name)
     path = tmp_path / "vocabulary"
     path.write_bytes(data)
     load = lambda: formats.load(path, **options)  # noqa: E731
-    assert outcome(load) == plainly(monkeypatch, load)
+    assert outcome(load) == plainly(load)
 
 
 # ---------------------------------------------------------------------- the same error
@@ -136,13 +132,13 @@ def test_real_vocabularies_are_the_same(kind, name, shared, tmp_path, monkeypatc
         ('"model": {', '"model": null, "model": {'),
     ],
 )
-def test_an_odd_file_is_read_or_refused_with_the_same_error(old, new, files, tmp_path, monkeypatch):
+def test_an_odd_file_is_read_or_refused_with_the_same_error(old, new, files, tmp_path):
     text = files["json"].read_text("utf-8")
     assert old in text
     path = tmp_path / "odd.json"
     path.write_text(text.replace(old, new, 1), "utf-8")
     load = lambda: formats.load(path, format="huggingface")  # noqa: E731
-    assert outcome(load) == plainly(monkeypatch, load)
+    assert outcome(load) == plainly(load)
 
 
 BYTES = b'"{}[]:,\\ \n019aG=+ue\x00\xff'
@@ -159,7 +155,7 @@ def test_any_change_of_a_byte_has_the_same_outcome(kind, offset, byte, cut, file
     options = {"pattern": "gpt2", "special_tokens": {"<|end|>": 329}} if kind == "ranks" else {}
     name = {"ranks": "tiktoken", "json": "huggingface"}[kind]
     load = lambda: formats.load(path, format=name, **options)  # noqa: E731
-    assert outcome(load) == plainly(pytest.MonkeyPatch, load)
+    assert outcome(load) == plainly(load)
 
 
 @pytest.mark.parametrize(
@@ -169,11 +165,11 @@ def test_any_change_of_a_byte_has_the_same_outcome(kind, offset, byte, cut, file
         *({"": 400}, {"<|end|>": -1}, {"<|end|>": 2**32}, {"a": 400}, {}),
     ],
 )
-def test_special_tokens_of_ranks_are_the_same(specials, files, tmp_path, monkeypatch):
+def test_special_tokens_of_ranks_are_the_same(specials, files, tmp_path):
     path = tmp_path / "ranks.tiktoken"
     path.write_bytes(files["ranks"].read_bytes())
     load = lambda: formats.load(path, pattern=None, special_tokens=specials)  # noqa: E731
-    assert outcome(load) == plainly(monkeypatch, load)
+    assert outcome(load) == plainly(load)
 
 
 # ---------------------------------------------------------------------- the checks of a table
@@ -182,7 +178,7 @@ def test_special_tokens_of_ranks_are_the_same(specials, files, tmp_path, monkeyp
 @given(changes=st.lists(st.tuples(st.integers(0), st.integers(0, 255)), min_size=1, max_size=4))
 def test_a_table_is_checked_as_a_vocabulary_is(changes, small):
     ordinary = dict(small.vocab.ordinary())
-    table = _native.LetterModel.of_json(letters(ordinary, small.vocab.merges)).table([])
+    table = _native.TokenizerJson.read(letters(ordinary, small.vocab.merges)).table
     data = bytearray(table.store())
     for offset, value in changes:
         data[12 + offset % (len(data) - 12)] = value
@@ -200,7 +196,8 @@ def letters(tokens: dict[int, bytes], merges: list[tuple[bytes, bytes]]) -> byte
         "vocab": {spell(token): token_id for token_id, token in tokens.items()},
         "merges": [[spell(left), spell(right)] for left, right in merges],
     }
-    return json.dumps({"model": model}).encode()
+    level = {"type": "ByteLevel", "add_prefix_space": False}
+    return json.dumps({"pre_tokenizer": level, "model": model}).encode()
 
 
 def test_a_vocabulary_of_a_table_is_a_vocabulary(files):

@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 from byteweld import Tokenizer, formats, patterns
 from byteweld._byte_letters import BYTE_TO_CHAR, bytes_to_chars
 from byteweld.errors import UnsupportedError
-from byteweld.formats._hf_normalizer import _STEPS
-from byteweld.formats._hf_steps import DIGITS, PUNCTUATION
+from byteweld.formats._hf_pipeline import _FORM_NAMES, DIGITS, PUNCTUATION
 from byteweld.vocab import AddedToken, NormalForm, Replace, Split, Vocabulary
 from tests.helpers.strategies import examples
 
@@ -284,7 +283,7 @@ def test_steps_that_no_byte_level_makes_are_refused(tmp_path: Path, steps: list[
 
 
 def test_every_named_normalizer_has_a_type_in_the_file() -> None:
-    assert sorted(map(str, _STEPS.values())) == sorted(get_args(NormalForm))
+    assert sorted(map(str, _FORM_NAMES)) == sorted(get_args(NormalForm))
 
 
 @pytest.mark.parametrize(
@@ -508,7 +507,7 @@ SPLITS = st.one_of(
 )
 NORMALIZERS = st.sampled_from(
     [
-        *({"type": name} for name in _STEPS),
+        *({"type": name} for name in _FORM_NAMES.values()),
         replace("Regex", r"\s+", " "),
         replace("String", "e", "é"),
         replace("Regex", "[<>]", ""),

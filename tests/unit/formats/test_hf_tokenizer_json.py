@@ -677,7 +677,7 @@ def test_what_is_not_understood_is_refused_by_name(
         (changed("model", "merges", to=["a b", "a b"]), "merges 0 and 1"),
         (changed("model", "merges", to=[["Ġth", "e"]]), r"\('Ġth', 'e'\) but 'Ġth' is not in"),
         (changed("model", "merges", to=[["a", 1]]), "merge 0 is"),
-        (changed("model", "unk_token", to=3), "unk_token is 3"),
+        (changed("model", "unk_token", to=3), "unk_token of the model is 3"),
         (changed("model", "ignore_merges", to=1), "ignore_merges of the model is 1"),
         (changed("pre_tokenizer", to="ByteLevel"), "pre_tokenizer is"),
         (changed("pre_tokenizer", "use_regex", to=None), "use_regex of"),

@@ -6,6 +6,7 @@
 
 mod compiled;
 mod crc32c;
+pub mod hugging_face;
 mod json;
 mod ranks;
 mod tokenizer_json;
