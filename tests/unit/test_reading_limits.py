@@ -17,10 +17,11 @@ from tests.harness.memory import (
     BOMBS,
     BUDGET_BYTES,
     FORMATS,
+    OPENERS,
     POLICIES,
-    WRITERS,
     blocks,
     count,
+    write,
     xz_with_dictionary,
     zstd_with_window,
 )
@@ -142,12 +143,12 @@ def test_blank_lines_and_empty_members_are_read_in_linear_time_and_hear_an_inter
     assert can_be_interrupted(lambda: byteweld.count(path))
 
 
-@pytest.mark.parametrize("suffix", WRITERS)
+@pytest.mark.parametrize("suffix", OPENERS)
 @pytest.mark.parametrize("kind", FORMATS)
 def test_the_peak_is_within_the_budget(kind, suffix, tmp_path):
     extension, options = FORMATS[kind]
     path = tmp_path / f"a.{extension}{suffix}"
-    WRITERS[suffix](path, blocks(kind, Run("test", 1, 0).random(kind), 12_000_000, bad=False))
+    write(path, blocks(kind, Run("test", 1, 0).random(kind), 12_000_000, bad=False))
     for policy in POLICIES:
         measured = count(path, *options, "--on-error", policy, budget=200_000_000)
         assert measured.code == 0, measured.message
