@@ -1,15 +1,18 @@
-"""JSON values → dataclasses, checked by the type hints of the fields. The manifests are read so.
+"""JSON values ↔ dataclasses and named tuples. What is read is checked by the type hints of fields.
 
-A new field needs nothing here. Lists may have millions of items: checks that pass build no strings.
+So manifests and the records of jobs are read, and a new field needs nothing here. Lists may have
+millions of items: checks that pass build no strings.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 import reprlib
 import types
 import typing
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final, NoReturn
@@ -42,6 +45,40 @@ def expected(what: str, found: object) -> NoReturn:
     raise WrongError(f"expected {what}, found {reprlib.repr(found)}")
 
 
+# ---------------------------------------------------------------------- JSON
+
+
+def _plain(value: Any) -> object:
+    if dataclasses.is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return value.hex() if isinstance(value, bytes) else dict(value)
+
+
+# Values as JSON: dataclasses are objects, named tuples lists, bytes hexadecimal digits.
+to_json: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_plain).encode
+
+
+def parse(data: bytes) -> Any:
+    """Parse JSON."""
+    try:
+        text = data.decode()
+        return json.loads(text, parse_constant=lambda name: expected("JSON", name))
+    except UnicodeDecodeError as error:
+        raise WrongError(f"expected UTF-8 ({error.reason})", offset=error.start) from None
+    except json.JSONDecodeError as error:
+        offset = len(text[: error.pos].encode())
+        raise WrongError(f"expected JSON: {error.msg}", offset=offset) from None
+    except RecursionError:
+        raise WrongError("values are nested too deeply") from None
+    except WrongError:
+        raise
+    except ValueError as error:  # an integer with thousands of digits
+        raise WrongError(str(error)) from None
+
+
+# ---------------------------------------------------------------------- values
+
+
 @cache
 def reader(hint: Any, bits: int = 63) -> _Read:
     """Return the function that checks a value and makes it what a type hint says.
@@ -52,6 +89,7 @@ def reader(hint: Any, bits: int = 63) -> _Read:
         int: read_count if bits == 63 else _count_of(bits),
         float: _number,
         str: read_text,
+        bytes: _bytes,
         bool: _flag,
         Any: _anything,
     }
@@ -63,10 +101,14 @@ def reader(hint: Any, bits: int = 63) -> _Read:
     if origin is typing.Literal:
         return choice(arguments)
     if origin in (types.UnionType, typing.Union):
-        inner = reader(arguments[0], bits)
-        return lambda value: None if value is None else inner(value)
-    if origin is tuple:
-        return _list(reader(arguments[0], bits), None if Ellipsis in arguments else len(arguments))
+        return lambda value: None if value is None else reader(arguments[0], bits)(value)
+    if origin is tuple and arguments[-1] is not Ellipsis:
+        return _tuple([reader(hint, bits) for hint in arguments])
+    if origin in (tuple, list):
+        return _list(origin, reader(arguments[0], bits))
+    if origin is Counter:
+        counts = _mapping(reader(int, bits))
+        return lambda value: Counter(counts(value))
     return _mapping(reader(arguments[1], bits))
 
 
@@ -102,6 +144,13 @@ def _number(value: object) -> float:
     if type(value) not in (int, float) or not 0 <= float(str(value)) < float("inf"):
         expected("a number", value)
     return float(str(value))
+
+
+def _bytes(value: object) -> bytes:
+    try:
+        return bytes.fromhex(read_text(value))
+    except ValueError:
+        expected("bytes in hexadecimal digits", value)
 
 
 def read_text(value: object) -> str:
@@ -149,17 +198,26 @@ def choice(choices: tuple[str, ...]) -> _Read:
     return read
 
 
-def _list(item: _Read, length: int | None) -> _Read:
+def _tuple(items: list[_Read]) -> _Read:
     def read(value: object) -> tuple[Any, ...]:
         given = _array(value)
-        if length is not None and len(given) != length:
-            expected(f"a list of {length}", value)
+        if len(given) != len(items):
+            expected(f"a list of {len(items)}", value)
+        places = (f"[{at}]" for at in range(len(items)))
+        return tuple(map(within, places, items, given))
+
+    return read
+
+
+def _list(make: type, item: _Read) -> _Read:
+    def read(value: object) -> Any:
+        given = _array(value)
         made: list[Any] = []
         try:
             made.extend(map(item, given))
         except WrongError as error:
             raise error.within(f"[{len(made)}]") from None
-        return tuple(made)
+        return make(made)
 
     return read
 
@@ -190,12 +248,18 @@ def member(value: Mapping[str, Any], name: str, read: _Read) -> Any:
 
 
 def _entry(kind: Any, bits: int) -> _Read:
-    """Return the reader of an object that has exactly the fields of a dataclass or NamedTuple."""
+    """Return the reader of an object that has exactly the fields of a dataclass or named tuple.
+
+    A named tuple may also be a list of its fields.
+    """
     hints = typing.get_type_hints(kind)
-    names = getattr(kind, "_fields", None) or [field.name for field in dataclasses.fields(kind)]
+    is_tuple = hasattr(kind, "_fields")
+    names = kind._fields if is_tuple else [field.name for field in dataclasses.fields(kind)]
     readers = {name: reader(hints[name], bits) for name in names}
 
     def read(value: object) -> Any:
+        if is_tuple and type(value) is list and len(value) == len(names):
+            value = dict(zip(names, value, strict=True))
         given = read_dict(value)
         for name in sorted(readers.keys() - given.keys()):
             raise WrongError(f"the key {name!r} is missing")

@@ -163,7 +163,7 @@ def test_files_that_change_while_a_rank_counts_are_noticed(tmp_path):
 
     write_jsonl(tmp_path / "a.jsonl", make_documents(30, 1))
     with (
-        pytest.raises(CorpusError, match="changed while they were counted"),
+        pytest.raises(CorpusError, match="changed while they were read"),
         RankRunner(0, 1, slice_bytes=900) as rank,
     ):
         counting.count_share(

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from byteweld._native import CountBuilder
 from byteweld.corpus._files import RECORD_EXTENSIONS, File, extension_of, file_name, file_size
@@ -24,9 +24,12 @@ from byteweld.corpus._parts import (
     may_divide,
     whole_file,
 )
+from byteweld.errors import CorpusError
 
 if TYPE_CHECKING:
     from byteweld.corpus import Corpus, Reading
+
+Result = TypeVar("Result")
 
 # A corpus has about this many slices, unless they would be smaller or larger than this.
 _SLICES = 4096
@@ -110,7 +113,25 @@ def slice_corpus(corpus: Corpus, part: Slice, *, builder: CountBuilder | None = 
     return dataclasses.replace(corpus, files=tuple(files))
 
 
-def with_lines(corpus: Corpus) -> Corpus:
+def on_slice(
+    corpus: Corpus,
+    part: Slice,
+    function: Callable[[Corpus], Result],
+    builder: CountBuilder | None = None,
+) -> Result:
+    """Return what a function makes of the documents of a slice."""
+    documents = slice_corpus(corpus, part, builder=builder)
+    try:
+        return function(documents)
+    except CorpusError:
+        # Once more, with the lines of the file instead of those of the slice in the message.
+        numbered = _with_lines(documents)
+        if numbered == documents:
+            raise
+    return function(numbered)
+
+
+def _with_lines(corpus: Corpus) -> Corpus:
     """Return a slice whose errors have the lines of the files, which takes reading them.
 
     It is the same slice if it starts where a file does, or has no lines.

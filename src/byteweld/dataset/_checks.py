@@ -1,8 +1,7 @@
-"""Strict reading of a manifest's JSON, and what the types of its fields do not say."""
+"""What the types of a manifest's fields do not say."""
 
 from __future__ import annotations
 
-import json
 import reprlib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, get_args
@@ -11,7 +10,6 @@ from byteweld._typed import (
     MAX_COUNT,
     WrongError,
     choice,
-    expected,
     member,
     read_count,
     read_dict,
@@ -27,26 +25,6 @@ if TYPE_CHECKING:
 DTYPES: Final = ("uint8", "uint16", "uint32", "uint64", "int32", "int64")
 _MAX_VOCAB: Final = 1 << 32
 _SPLITS: Final[tuple[Split, ...]] = get_args(Split)
-
-
-def read_object(data: bytes) -> dict[str, Any]:
-    """Parse one JSON object."""
-    try:
-        text = data.decode()
-        value = json.loads(text, parse_constant=lambda name: expected("JSON", name))
-    except UnicodeDecodeError as error:
-        raise WrongError(f"expected UTF-8 ({error.reason})", offset=error.start) from None
-    except json.JSONDecodeError as error:
-        offset = len(text[: error.pos].encode())
-        raise WrongError(f"expected JSON: {error.msg}", offset=offset) from None
-    except RecursionError:
-        raise WrongError("values are nested too deeply") from None
-    except WrongError:
-        raise
-    except ValueError as error:  # an integer with thousands of digits
-        raise WrongError(str(error)) from None
-    found: dict[str, Any] = read_dict(value)
-    return found
 
 
 def check_manifest(manifest: Manifest) -> None:

@@ -8,19 +8,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from byteweld.dataset._encoding import DOCUMENTS
+from byteweld.dataset._encoding import DOCUMENTS, Encoded
 from byteweld.dataset._manifest import (
     MAX_LISTED_SKIPS,
-    FileEntry,
     Manifest,
-    ShardEntry,
     SkipEntry,
     SourceEntry,
 )
 from byteweld.dataset._shard import Split
 
-Noted = Sequence[Mapping[str, Any]]  # what was encoded, in the order of the corpus
-Digests = Mapping[int, Sequence[Any] | None]  # sizes and digests of files of which tasks read parts
+Noted = Sequence[Encoded]  # what was encoded, in the order of the corpus
+Digests = Mapping[
+    int, tuple[int, str] | None
+]  # sizes and digests of files of which tasks read parts
 
 
 def complete(
@@ -33,16 +33,16 @@ def complete(
     """Return a manifest that has all shards with its totals, skipped documents and sources."""
     totals: dict[str, dict[str, int]] = {}
     for split in splits:
-        shards = [shard for shard in manifest.shards if shard.split == split]
+        shards = manifest.shards_of(split)
         totals[split] = {
-            "documents": sum(shard.documents - shard.continues for shard in shards),
+            "documents": sum(shard.ended for shard in shards),
             "tokens": sum(shard.tokens for shard in shards),
         }
     found: Counter[str] = Counter()
     specials: Counter[str] = Counter()
     for result in noted:
-        found.update({name: result[name] for name in _SUMMED})
-        specials.update(result["special_text"])
+        found.update({name: getattr(result, name) for name in _SUMMED})
+        specials.update(result.special_text)
     tokens = sum(total["tokens"] for total in totals.values())
     return dataclasses.replace(
         manifest,
@@ -66,12 +66,12 @@ def _skips(sources: Sequence[Sequence[Any]], noted: Noted) -> Iterator[SkipEntry
     """Yield what was skipped, in order, with the lines of the files."""
     lines: Counter[int] = Counter()  # of the parts of each file before
     for result in noted:
-        for file, line, row, offset, reason in result["skips"]:
+        for file, line, row, offset, reason in result.skips:
             whole = None if line is None else line + lines[file]
             name = sources[file][0]
             yield SkipEntry(source=name, reason=reason, line=whole, row=row, offset=offset)
-        if result.get("is_divided"):
-            for file, _, _, _, count in result["finished"]:
+        if result.is_divided:
+            for file, _, _, _, count in result.finished:
                 lines[file] += count
 
 
@@ -79,23 +79,17 @@ def _sources(
     sources: Sequence[Sequence[Any]], noted: Noted, digests: Digests, num_documents: int
 ) -> Iterator[SourceEntry]:
     """Yield all sources; those that could not be read have no size and digest."""
-    found: dict[int, Sequence[Any]] = {}
+    found: dict[int, tuple[int | None, str | None]] = {}
     documents: Counter[int] = Counter()
     for result in noted:
-        for file, size, digest, count, _ in result["finished"]:
+        for file, size, digest, count, _ in result.finished:
             documents[file] += count
             if digest is not None:
                 found[file] = size, digest
-            elif result.get("is_divided"):
+            elif result.is_divided:
                 found[file] = digests[file] or (None, None)
     if sources and list(sources[-1]) == [DOCUMENTS, None, None]:
         documents[len(sources) - 1] = num_documents - documents.total()
     for number, (name, *_) in enumerate(sources):
         size, digest = found.get(number, (None, None))
         yield SourceEntry(name=name, size=size, xxh3_128=digest, documents=documents[number])
-
-
-def shard_entry(values: Mapping[str, Any]) -> ShardEntry:
-    """Return the part of the manifest that a task has noted."""
-    files = tuple(FileEntry(**file) for file in values["files"])
-    return ShardEntry(**{**values, "files": files})

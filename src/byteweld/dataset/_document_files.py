@@ -7,7 +7,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from byteweld._atomic import naming
 from byteweld.dataset import _order
@@ -59,6 +59,16 @@ class DocumentFiles:
             self.close()
             raise
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        try:
+            if error[0] is None:
+                self._flush()
+        finally:
+            self.close()
+
     def append(self, ids: NDArray[Any], ends: NDArray[np.int64]) -> None:
         """Append ids; `ends` are the offsets in them where documents end."""
         import numpy as np
@@ -97,17 +107,22 @@ class DocumentFiles:
                 file.truncate(file.seek(0, os.SEEK_END) - tokens * self._dtype.itemsize)
                 file.seek(0, os.SEEK_END)
 
-    def sync(self) -> None:
-        """Put everything on disk."""
+    def _flush(self) -> None:
         for path, file in zip(self.paths, self._files, strict=False):
             with naming(path):
                 file.flush()
+
+    def sync(self) -> None:
+        """Put everything on disk."""
+        self._flush()
+        for path, file in zip(self.paths, self._files, strict=False):
+            with naming(path):
                 os.fdatasync(file.fileno())
 
     def close(self) -> None:
-        """Close the files."""
+        """Close the files, which may lose what was appended last."""
         for file in self._files:
-            with contextlib.suppress(OSError):  # it was synced, or is cut back later
+            with contextlib.suppress(OSError):  # it was flushed, or is cut back later
                 file.close()
         self._files = []
 

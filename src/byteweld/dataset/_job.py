@@ -145,9 +145,9 @@ class Job:
     def _announced(self) -> Iterator[str]:
         """Yield the names of files that a run has published, or was about to."""
         for record in sorted(self.work.folder(ANNOUNCED).names()):
-            with contextlib.suppress(FormatError, TypeError):
-                names = read_record(self.work, f"{ANNOUNCED}/{record}")
-                yield from (name for name in names if isinstance(name, str) and is_plain_path(name))
+            with contextlib.suppress(FormatError):
+                names = read_record(self.work, f"{ANNOUNCED}/{record}", list[str])
+                yield from filter(is_plain_path, names)
 
     def _manifest(self) -> Manifest | None:
         if not self.out.exists(MANIFEST):

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import errno
 import hashlib
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -20,6 +19,7 @@ from typing import Any, Final
 
 from byteweld._files import read_regular, read_start
 from byteweld._saves import write_atomic
+from byteweld._typed import WrongError, parse, read_dict, reader, to_json
 from byteweld.dataset._shard import Split
 from byteweld.errors import FormatError
 
@@ -128,7 +128,7 @@ class Manifest:
     def to_json(self) -> bytes:
         """Return the manifest as JSON, the same bytes for the same manifest."""
         members = [("version", VERSION), *((f.name, getattr(self, f.name)) for f in _FIELDS)]
-        lines = "".join(f" {_dump(name)}: {_listed(value)},\n" for name, value in members)
+        lines = "".join(f" {to_json(name)}: {_listed(value)},\n" for name, value in members)
         # Names of files that are not UTF-8 have lone surrogates, which JSON can only write out.
         content = ("{\n" + lines).encode("utf-8", "backslashreplace")
         digest = hashlib.sha256(content).hexdigest()
@@ -142,18 +142,11 @@ class Manifest:
 _FIELDS: Final = dataclasses.fields(Manifest)
 
 
-def _plain(value: object) -> object:
-    return dict(value) if isinstance(value, Mapping) else vars(value)
-
-
-_dump: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=_plain).encode
-
-
 def _listed(value: object) -> str:
     """Return a value as JSON, a list of entries with one entry per line."""
     if not isinstance(value, tuple) or not value:
-        return _dump(value)
-    return "[\n" + ",\n".join(f"  {_dump(entry)}" for entry in value) + "\n ]"
+        return to_json(value)
+    return "[\n" + ",\n".join(f"  {to_json(entry)}" for entry in value) + "\n ]"
 
 
 # ---------------------------------------------------------------------- reading
@@ -202,11 +195,10 @@ def load_manifest(path: str | os.PathLike[str]) -> Manifest:
 
 def parse_manifest(data: bytes, path: str | os.PathLike[str]) -> Manifest:
     """Parse a manifest strictly; anything else is a FormatError that names `path`."""
-    from byteweld._typed import WrongError, reader
-    from byteweld.dataset._checks import check_manifest, read_object
+    from byteweld.dataset._checks import check_manifest
 
     try:
-        content = read_object(data)
+        content = read_dict(parse(data))
         version = content.pop("version", None)
         if version != VERSION:
             raise WrongError(f"expected version {VERSION!r}, found {version!r:.100}")

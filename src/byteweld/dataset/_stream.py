@@ -11,25 +11,22 @@ import contextlib
 import errno
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from byteweld.dataset._document_files import DocumentFiles, in_order
-from byteweld.dataset._encoding import Encoded, encode_blocks
+from byteweld.dataset._encoding import Encoded, Encoding
 from byteweld.dataset._order import Targets, grouped, order_in_bucket
 from byteweld.dataset._plan import Cutting, Piece, ShardPlan
 from byteweld.dataset._shard import Split
 from byteweld.dataset._tasks import Storage
-from byteweld.dataset.options import Plan
 from byteweld.errors import ByteweldError
+from byteweld.jobs._work import Stage
 from byteweld.sources import Sources
-from byteweld.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-STREAM: Final = "stream"  # the stage whose records say what was encoded
-ORDER: Final = "order"  # the one whose records say which buckets were shuffled
 _RECORD_SECONDS: float = 2.0  # at least, between two records
 _TIMES_AS_LONG: Final = 20  # as a record took: on a slow disk, they are rarer
 _UNCUT: Final = Cutting()  # for buckets
@@ -50,28 +47,55 @@ class State(NamedTuple):
         return Piece(_stem(name, self.number), 0, self.tokens, 0, self.documents, self.digest)
 
 
+class Full(NamedTuple):
+    """A shard that has ended."""
+
+    split: Split
+    state: State
+    continues: bool
+    rows: int | None
+
+    @property
+    def plan(self) -> ShardPlan:
+        """The shard, of one piece."""
+        pieces = (self.state.piece(self.split),)
+        return ShardPlan(self.split, self.state.number, pieces, None, self.continues, self.rows)
+
+
+class Record(NamedTuple):
+    """What a pass did since its last record, and where it is."""
+
+    files: tuple[State, ...]
+    full: tuple[Full, ...]
+    is_last: bool
+    encoded: Encoded = Encoded()
+    position: tuple[int, ...] | None = None  # in the corpus
+    shuffled: int = 0  # buckets, in all
+
+
+STREAM: Final = Stage("stream", Record)  # of the documents as they come
+ORDER: Final = Stage("order", Record)  # of the shuffled buckets
+
+
 def bucket_name(number: int) -> str:
     """Return the name of the file of a bucket."""
     return f"bucket-{number:03d}"
 
 
 def _stem(name: str, number: int) -> str:
-    return f"{STREAM}/{name}-{number:06d}"
+    return f"{STREAM.name}/{name}-{number:06d}"
 
 
-def full_shards(records: Sequence[Any]) -> Iterator[ShardPlan]:
+def full_shards(records: Sequence[Record]) -> Iterator[ShardPlan]:
     """Yield the shards that end before the last record."""
-    for record in records:
-        for split, state, continues, rows in record["full"]:
-            found = State(*state)
-            yield ShardPlan(split, found.number, (found.piece(split),), None, continues, rows)
+    return (full.plan for record in records for full in record.full)
 
 
 class _Growing:
     """A growing file; where a shard ends, the next file begins."""
 
     def __init__(self, storage: Storage, name: str, cutting: Cutting, state: State) -> None:
-        self.full: list[Any] = []  # shards that have ended since the last record
+        self.full: list[Full] = []  # shards that have ended since the last record
         self._storage = storage
         self._name = name
         self._cutting = cutting
@@ -104,7 +128,7 @@ class _Growing:
             continues = cut.continues and pack is None
             self.files.sync()
             self.files.close()
-            self.full.append([self._name, self.state, continues, rows])
+            self.full.append(Full(cast("Split", self._name), self.state, continues, rows))
             self._open(State(self._number + 1))
             start, first = cut.token, cut.document
         self.files.append(ids[start:], ends[first:] - start)
@@ -119,22 +143,27 @@ class _Pass:
     """A pass over documents: growing files, and the records of a stage."""
 
     def __init__(
-        self, storage: Storage, stage: str, names: Sequence[str], cutting: Cutting, publish: Publish
+        self,
+        storage: Storage,
+        stage: Stage,
+        names: Sequence[str],
+        cutting: Cutting,
+        publish: Publish,
     ) -> None:
         self._storage = storage
         self._stage = stage
         self._publish = publish
         self._is_between = True  # two documents, so that a record is possible
         records = storage.work.records(stage)
-        self.last: Any = records[-1] if records else None
+        first = Record(tuple(State() for _ in names), (), is_last=False)
+        self.last: Record = records[-1] if records else first
         self._number = len(records)
-        states = self.last["files"] if self.last else [()] * len(names)
-        (storage.local_folder / STREAM).mkdir(parents=True, exist_ok=True)
+        (storage.local_folder / STREAM.name).mkdir(parents=True, exist_ok=True)
         self.files: list[_Growing] = []
         try:
             with _explaining(2 * len(names)):
-                for name, state in zip(names, states, strict=True):
-                    self.files.append(_Growing(storage, name, cutting, State(*state)))
+                for name, state in zip(names, self.last.files, strict=True):
+                    self.files.append(_Growing(storage, name, cutting, state))
         except BaseException:
             self.close()
             raise
@@ -145,27 +174,24 @@ class _Pass:
         """Whether it is time for a record."""
         return time.monotonic() >= self._due or any(file.full for file in self.files)
 
-    def record(self, result: dict[str, Any], *, is_last: bool = False) -> None:
+    def record(self, *, is_last: bool = False, **found: Any) -> None:
         """Put everything on disk and note it, then publish the shards that have ended."""
         started = time.monotonic()
         for file in self.files:
             if is_last:
                 file.drop_rest()
             file.files.sync()
-        noted = {
-            **result,
-            "files": [file.state for file in self.files],
-            "full": [shard for file in self.files for shard in file.full],
-            "is_last": is_last,
-        }
-        noted = self._storage.work.put(self._stage, self._number, noted, sync=True)
+        states = tuple(file.state for file in self.files)
+        full = tuple(shard for file in self.files for shard in file.full)
+        record = Record(states, full, is_last, **found)
+        self._storage.work.put(self._stage, self._number, record, sync=True)
         self._number += 1
         now = time.monotonic()
         if _RECORD_SECONDS:
             self._due = now + max(_RECORD_SECONDS, _TIMES_AS_LONG * (now - started))
         for file in self.files:
             file.full = []
-        for plan in full_shards([noted]):
+        for plan in full_shards([record]):
             self._publish(plan)
 
     def close(self) -> None:
@@ -205,10 +231,9 @@ class EncodingPass(_Pass):
         self._total = total
         self._report = report
         self._encoded = Encoded()  # since the last record
-        position = self.last["position"] if self.last else None
-        self._position = position and tuple(position)
+        self._position = self.last.position
 
-    def encode(self, sources: Sources, tok: Tokenizer, plan: Plan, num_threads: int | None) -> None:
+    def encode(self, sources: Sources, encoding: Encoding, num_threads: int | None) -> None:
         """Encode all documents that are not encoded yet."""
         stored = 0
 
@@ -218,16 +243,11 @@ class EncodingPass(_Pass):
             self._receive(ids, ends, is_open, text_bytes, specials, position, events)
 
         try:
-            events = encode_blocks(
+            events = encoding.encode(
                 sources,
-                tok,
+                receive,
                 start=self._position,
-                special_text=plan.options.special_text,
-                prefix=plan.before,
-                suffix=plan.after,
-                marks_empty=plan.format.marks_empty,
                 num_threads=num_threads,
-                receive=receive,
                 progress=lambda: self._report(stored),
             )
             self._is_between = False
@@ -280,8 +300,7 @@ class EncodingPass(_Pass):
 
     def _keep(self, *, is_last: bool = False) -> None:
         self._is_between = False
-        noted = {**self._encoded.to_json(), "position": self._position}
-        self.record(noted, is_last=is_last)
+        self.record(is_last=is_last, encoded=self._encoded, position=self._position)
         self._encoded = Encoded()
         self._is_between = True
 
@@ -296,7 +315,7 @@ class OrderingPass(_Pass):
 
     def shuffle(self, buckets: Sequence[State], seed: int, report: Callable[[int], object]) -> None:
         """Shuffle the buckets that are not shuffled yet; report the documents done."""
-        first = self.last["next"] if self.last else 0
+        first = self.last.shuffled
         done = sum(state.documents for state in buckets[:first])
         per_split = len(buckets) // len(self.files)
         storage = self._storage
@@ -314,7 +333,7 @@ class OrderingPass(_Pass):
                 report(done)
             is_last = number + 1 == len(buckets)
             if self.is_due or is_last:
-                self.record({"next": number + 1}, is_last=is_last)
+                self.record(is_last=is_last, shuffled=number + 1)
 
 
 @contextlib.contextmanager

@@ -6,7 +6,6 @@ gives the same bytes each time.
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import os
 import shutil
@@ -18,41 +17,47 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from byteweld._folders import Folder, LocalFolder, read_blocks
 from byteweld.corpus import Corpus, File, digest_file
 from byteweld.corpus._parts import FilePart
-from byteweld.corpus._slices import Slice, slice_corpus, with_lines
+from byteweld.corpus._slices import Slice, on_slice
 from byteweld.dataset import _order
 from byteweld.dataset._document_files import SUFFIXES, DocumentFiles, batches, in_order
-from byteweld.dataset._encoding import Encoded, encode_blocks
+from byteweld.dataset._encoding import Encoded, Encoding
 from byteweld.dataset._job import ANNOUNCED
 from byteweld.dataset._manifest import FileEntry, ShardEntry
 from byteweld.dataset._order import Targets
 from byteweld.dataset._plan import Piece, ShardPlan
 from byteweld.dataset._shard import LENGTH_BYTES, Shard, ShardName, mapped
 from byteweld.dataset.formats import FORMATS
-from byteweld.dataset.options import Plan
-from byteweld.errors import CorpusError
-from byteweld.jobs._work import Work, write_record
+from byteweld.jobs._work import Stage, Work, write_record
 from byteweld.sources import Sources
-from byteweld.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-SLICES: Final = "slices"
-DIGESTS: Final = "digests"
-GROUPS: Final = "groups"
-BUCKETS: Final = "buckets"
+
+class Group(NamedTuple):
+    """The documents of a slice that belong to one target."""
+
+    target: int
+    documents: int
+    tokens: int
+
+
+SLICES: Final = Stage("slices", Encoded)
+DIGESTS: Final = Stage("digests", tuple[int, str] | None)  # of divided files: size and XXH3-128
+GROUPS: Final = Stage("groups", tuple[Group, ...])
+BUCKETS: Final = Stage("buckets", tuple[int, int])  # documents and tokens
 _BATCH_DOCUMENTS: Final = 1 << 20
 
 
-def stem_of(stage: str, number: int) -> str:
+def stem_of(stage: Stage, number: int) -> str:
     """Return the name of the files of a task's documents, without suffixes."""
-    return f"{stage}/{number:07d}"
+    return f"{stage.name}/{number:07d}"
 
 
-def shard_stage(split: str) -> str:
+def shard_stage(split: str) -> Stage:
     """Return the stage that has the shards of a split."""
-    return f"shards-{split}"
+    return Stage(f"shards-{split}", ShardEntry)
 
 
 @dataclass(frozen=True)
@@ -86,12 +91,10 @@ class Storage:
         """Open files for documents in a scratch folder."""
         return DocumentFiles(scratch / "documents", self.kind, self.header_bytes)
 
-    def put(self, stage: str, number: int, result: Any, files: DocumentFiles) -> Any:
-        """Move the files of documents to the work folder, and note the result."""
-        files.close()
+    def named(self, stage: Stage, number: int, files: DocumentFiles) -> dict[str, Path]:
+        """Return the files of a task's documents by their names in the work folder."""
         stem = stem_of(stage, number)
-        named = {stem + suffix: path for suffix, path in zip(SUFFIXES, files.paths, strict=True)}
-        return self.work.put(stage, number, result, named)
+        return {stem + suffix: path for suffix, path in zip(SUFFIXES, files.paths, strict=True)}
 
     def lengths(self, piece: Piece) -> NDArray[np.int64]:
         """Return the lengths of the documents of a piece."""
@@ -114,51 +117,23 @@ class Storage:
 
 @dataclass(frozen=True)
 class EncodeSlice:
-    """Encodes the documents of a slice; returns its number and what was encoded."""
+    """Encodes the documents of a slice."""
 
     storage: Storage
-    tok: Tokenizer
+    encoding: Encoding
     corpus: Corpus  # how it is read
-    special_text: str
-    before: list[int]
-    after: list[int]
-    marks_empty: bool
     num_threads: int | None
 
-    @classmethod
-    def of(
-        cls, storage: Storage, tok: Tokenizer, corpus: Corpus, plan: Plan, num_threads: int | None
-    ) -> EncodeSlice:
-        """Return the task for a corpus."""
-        return cls(
-            storage,
-            tok,
-            dataclasses.replace(corpus, files=(), skipped_files={}),
-            plan.options.special_text,
-            plan.before,
-            plan.after,
-            plan.format.marks_empty,
-            num_threads,
-        )
+    def __call__(self, part: Slice, scratch: Path) -> tuple[Encoded, dict[str, Path]]:
+        return on_slice(self.corpus, part, lambda corpus: self._encode(part, corpus, scratch))
 
-    def __call__(self, part: Slice) -> tuple[int, Any]:
-        self.storage.work.check()
-        corpus = slice_corpus(self.corpus, part)
-        try:
-            return part.number, self._encode(part, corpus)
-        except CorpusError:
-            # Once more, with the lines of the file instead of those of the slice in the message.
-            numbered = with_lines(corpus)
-            if numbered == corpus:
-                raise
-        return part.number, self._encode(part, numbered)
-
-    def _encode(self, part: Slice, corpus: Corpus) -> Any:
+    def _encode(
+        self, part: Slice, corpus: Corpus, scratch: Path
+    ) -> tuple[Encoded, dict[str, Path]]:
         import numpy as np
 
-        encoded = Encoded()
-        with self.storage.work.folder.scratch() as scratch:
-            files = self.storage.create(scratch)
+        encoded = Encoded(is_divided=isinstance(part.files[0], FilePart))
+        with self.storage.create(scratch) as files:
 
             def receive(
                 ids: Any, ends: Any, _open: bool, text_bytes: int, _stored: int, *rest: Any
@@ -168,29 +143,16 @@ class EncodeSlice:
                 encoded.add(len(ids), len(ends), text_bytes, specials)
                 encoded.note(events, part.first_file)
 
-            try:
-                if corpus.files:
-                    last = encode_blocks(
-                        Sources(corpus=corpus),
-                        self.tok,
-                        start=part.start,
-                        special_text=self.special_text,
-                        prefix=self.before,
-                        suffix=self.after,
-                        marks_empty=self.marks_empty,
-                        num_threads=self.num_threads,
-                        receive=receive,
-                        progress=lambda: None,
-                        unit="slice",
-                    )
-                    encoded.note(last, part.first_file)
-                result = {
-                    **encoded.to_json(),
-                    "is_divided": isinstance(part.files[0], FilePart),
-                }
-                return self.storage.put(SLICES, part.number, result, files)
-            finally:
-                files.close()
+            if corpus.files:
+                last = self.encoding.encode(
+                    Sources(corpus=corpus),
+                    receive,
+                    start=part.start,
+                    num_threads=self.num_threads,
+                    unit="slice",
+                )
+                encoded.note(last, part.first_file)
+        return encoded, self.storage.named(SLICES, part.number, files)
 
 
 class DividedFile(NamedTuple):
@@ -207,18 +169,17 @@ class DividedFile(NamedTuple):
 class DigestFile:
     """Reads a divided file once more, for its size and its digest; None if it cannot be opened."""
 
-    work: Work
     is_skipped: bool  # a file that cannot be opened
 
-    def __call__(self, item: DividedFile) -> tuple[int, Any]:
-        self.work.check()
-        result: Any = None
+    def __call__(
+        self, item: DividedFile, scratch: Path
+    ) -> tuple[tuple[int, str] | None, dict[str, Path]]:
         try:
-            result = digest_file(item.file)
+            return digest_file(item.file), {}
         except (FileNotFoundError, PermissionError):
             if not self.is_skipped:
                 raise
-        return item.number, self.work.put(DIGESTS, item.number, result)
+            return None, {}
 
 
 # ---------------------------------------------------------------------- groups and buckets
@@ -227,55 +188,49 @@ class DigestFile:
 class Numbered(NamedTuple):
     """A slice, and the number of its first document in the corpus."""
 
-    slice: int
-    first_number: int
+    number: int
+    first_document: int
     documents: int
     tokens: int
 
     def __str__(self) -> str:
-        return f"the documents of slice {self.slice:,}"
+        return f"the documents of slice {self.number:,}"
 
 
 @dataclass(frozen=True)
 class GroupSlice:
-    """Puts the documents of a slice in groups, one for each target.
-
-    Returns the (target, documents, tokens) of those that are not empty.
-    """
+    """Puts the documents of a slice in groups, one for each target that has any."""
 
     storage: Storage
     targets: Targets
 
-    def __call__(self, item: Numbered) -> tuple[int, Any]:
+    def __call__(self, item: Numbered, scratch: Path) -> tuple[tuple[Group, ...], dict[str, Path]]:
         import numpy as np
 
         storage = self.storage
-        storage.work.check()
-        whole = Piece(stem_of(SLICES, item.slice), 0, item.tokens, 0, item.documents)
+        whole = Piece(stem_of(SLICES, item.number), 0, item.tokens, 0, item.documents)
         lengths = storage.lengths(whole)
-        stop = item.first_number + item.documents
-        targets = self.targets.of(np.arange(item.first_number, stop, dtype=np.uint64))
+        stop = item.first_document + item.documents
+        targets = self.targets.of(np.arange(item.first_document, stop, dtype=np.uint64))
         order = np.argsort(targets, kind="stable")
         starts = (np.cumsum(lengths) - lengths)[order]
         lengths, targets = lengths[order], targets[order]
         groups, firsts = np.unique(targets, return_index=True)
         parts = np.split(lengths, firsts[1:]) if len(groups) else []
-        result = [
-            (int(group), len(part), int(part.sum()))
+        found = [
+            Group(int(group), len(part), int(part.sum()))
             for group, part in zip(groups, parts, strict=True)
         ]
-        folder = storage.work.folder
-        with folder.scratch() as scratch, folder.local(f"{whole.stem}.tokens") as tokens:
-            files = storage.create(scratch)
-            try:
-                ids = mapped(tokens, storage.dtype, item.tokens, storage.header_bytes)
-                for some in batches(lengths):
-                    files.append(
-                        _order.gather(ids, starts[some], lengths[some]), np.cumsum(lengths[some])
-                    )
-                return item.slice, storage.put(GROUPS, item.slice, result, files)
-            finally:
-                files.close()
+        with (
+            storage.work.folder.local(f"{whole.stem}.tokens") as tokens,
+            storage.create(scratch) as files,
+        ):
+            ids = mapped(tokens, storage.dtype, item.tokens, storage.header_bytes)
+            for some in batches(lengths):
+                files.append(
+                    _order.gather(ids, starts[some], lengths[some]), np.cumsum(lengths[some])
+                )
+        return tuple(found), storage.named(GROUPS, item.number, files)
 
 
 class Bucket(NamedTuple):
@@ -295,35 +250,28 @@ class ShuffleBucket:
     storage: Storage
     seed: int
 
-    def __call__(self, item: Bucket) -> tuple[int, Any]:
+    def __call__(self, item: Bucket, scratch: Path) -> tuple[tuple[int, int], dict[str, Path]]:
         import numpy as np
 
         storage = self.storage
-        storage.work.check()
-        with storage.work.folder.scratch() as scratch:
-            gathered = DocumentFiles(scratch / "gathered", storage.kind)
-            shuffled = storage.create(scratch)
-            try:
-                for piece in item.pieces:
-                    done, ends = 0, np.cumsum(storage.lengths(piece))
-                    for block in storage.blocks(piece):
-                        ids = np.frombuffer(block, storage.kind)
-                        first, last = np.searchsorted(ends, [done, done + len(ids)], side="right")
-                        # Documents without ids at the start come with the first block.
-                        gathered.append(ids, ends[int(first) if done else 0 : int(last)] - done)
-                        done += len(ids)
-                    if not done:
-                        gathered.append(np.zeros(0, np.uint32), ends)
-                gathered.close()
-                tokens, documents = gathered.tokens, gathered.documents
-                order = _order.order_in_bucket(item.number, documents, self.seed)
-                stem = scratch / "gathered"
-                for ids, ends in in_order(stem, storage.kind, 0, tokens, documents, order):
-                    shuffled.append(ids, ends)
-                return item.number, storage.put(BUCKETS, item.number, [documents, tokens], shuffled)
-            finally:
-                gathered.close()
-                shuffled.close()
+        with DocumentFiles(scratch / "gathered", storage.kind) as gathered:
+            for piece in item.pieces:
+                done, ends = 0, np.cumsum(storage.lengths(piece))
+                for block in storage.blocks(piece):
+                    ids = np.frombuffer(block, storage.kind)
+                    first, last = np.searchsorted(ends, [done, done + len(ids)], side="right")
+                    # Documents without ids at the start come with the first block.
+                    gathered.append(ids, ends[int(first) if done else 0 : int(last)] - done)
+                    done += len(ids)
+                if not done:
+                    gathered.append(np.zeros(0, np.uint32), ends)
+        tokens, documents = gathered.tokens, gathered.documents
+        order = _order.order_in_bucket(item.number, documents, self.seed)
+        stem = scratch / "gathered"
+        with storage.create(scratch) as shuffled:
+            for ids, ends in in_order(stem, storage.kind, 0, tokens, documents, order):
+                shuffled.append(ids, ends)
+        return (documents, tokens), storage.named(BUCKETS, item.number, shuffled)
 
 
 # ---------------------------------------------------------------------- shards
@@ -371,7 +319,7 @@ class WriteShard:
             files=files,
             continues=plan.continues,
         )
-        work.put(shard_stage(plan.split), plan.number, dataclasses.asdict(entry), sync=True)
+        work.put(shard_stage(plan.split), plan.number, entry, sync=True)
         return plan, entry
 
     def _tokens(self, plan: ShardPlan, scratch: Path) -> Path:

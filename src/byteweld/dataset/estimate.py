@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from byteweld.dataset._encoding import encode_blocks
+from byteweld.dataset._encoding import Encoded, Encoding
 from byteweld.dataset._shard import LENGTH_BYTES
 from byteweld.dataset.options import Plan
 from byteweld.sources import Sources
@@ -47,10 +47,11 @@ def estimate(
     count = min(len(corpus.files), _MAX_FILES)
     chosen = [corpus.files[len(corpus.files) * at // count] for at in range(count)]
     sample = _Sample()
+    encoding = dataclasses.replace(Encoding.of(tok, plan), special_text="text")
     started = time.perf_counter()
     for file in chosen:
         part = Sources(corpus=dataclasses.replace(corpus, files=(file,)))
-        _add(sample, part, tok, plan, _MAX_TEXT_BYTES // count, num_threads)
+        _add(sample, part, encoding, _MAX_TEXT_BYTES // count, num_threads)
     seconds = time.perf_counter() - started
     is_exact = sample.is_whole and count == len(corpus.files)
     scale = 1.0 if is_exact else max(1.0, corpus.total_bytes / max(1, sample.stored_bytes))
@@ -69,18 +70,15 @@ def estimate(
 
 
 @dataclass
-class _Sample:
+class _Sample(Encoded):
     """The start of some files."""
 
-    text_bytes: int = 0
-    documents: int = 0
-    tokens: int = 0
     stored_bytes: int = 0
     is_whole: bool = True
 
 
 def _add(
-    sample: _Sample, file: Sources, tok: Tokenizer, plan: Plan, limit: int, num_threads: int | None
+    sample: _Sample, file: Sources, encoding: Encoding, limit: int, num_threads: int | None
 ) -> None:
     """Add the start of a file, about `limit` bytes of text."""
     most = sample.text_bytes + limit
@@ -89,25 +87,13 @@ def _add(
     def receive(
         ids: Any, ends: Any, is_open: bool, text_bytes: int, stored_bytes: int, *rest: Any
     ) -> None:
-        sample.text_bytes += text_bytes
-        sample.documents += len(ends)
-        sample.tokens += len(ids)
+        sample.add(len(ids), len(ends), text_bytes, {})
         sample.stored_bytes = before + stored_bytes
         if sample.text_bytes >= most:
             raise _Enough
 
     try:
-        encode_blocks(
-            file,
-            tok,
-            special_text="text",
-            prefix=plan.before,
-            suffix=plan.after,
-            marks_empty=plan.format.marks_empty,
-            num_threads=num_threads,
-            receive=receive,
-            progress=lambda: None,
-        )
+        encoding.encode(file, receive, num_threads=num_threads)
         sample.stored_bytes = before + (file.corpus.total_bytes if file.corpus is not None else 0)
     except _Enough:
         sample.is_whole = False

@@ -27,8 +27,8 @@ from byteweld.corpus._files import file_size
 from byteweld.corpus._parts import FilePart
 from byteweld.corpus._remote import list_again
 from byteweld.corpus._slices import Slice, divide
-from byteweld.dataset._complete import complete, shard_entry
-from byteweld.dataset._encoding import Encoded
+from byteweld.dataset._complete import complete
+from byteweld.dataset._encoding import Encoded, Encoding
 from byteweld.dataset._job import WORK, Job, changes, locked
 from byteweld.dataset._manifest import MANIFEST, Manifest, ShardEntry
 from byteweld.dataset._order import Targets, num_buckets
@@ -39,7 +39,7 @@ from byteweld.dataset._stream import (
     STREAM,
     EncodingPass,
     OrderingPass,
-    State,
+    Record,
     bucket_name,
     full_shards,
 )
@@ -66,6 +66,8 @@ from byteweld.dataset.options import Plan
 from byteweld.errors import ByteweldError, CorpusError
 from byteweld.jobs import RankRunner, Runner
 from byteweld.jobs._work import (
+    Stage,
+    Task,
     Work,
     begin,
     digest_of,
@@ -79,8 +81,7 @@ from byteweld.jobs.runners import Here
 from byteweld.sources import Sources
 from byteweld.tokenizer import Tokenizer
 
-# In the work folder: how the corpus is divided, once tasks have begun.
-_DIVISION: Final = "division.json"
+_DIVISION: Final = "division.json"  # in the work folder, once tasks have begun
 _LIST_SECONDS: Final = 10.0  # between two manifests that list the shards so far
 
 
@@ -187,9 +188,9 @@ def _begin(job: Job, runner: Runner, progress: Report | None) -> _Making:
     facts = job.facts()
     work = begin(job.work, facts, changes=changes, stages=(STREAM, SLICES))
     slices: list[Slice] = []
-    last = (work.records(STREAM) or [{"position": None, "is_last": False}])[-1]
-    if not last["is_last"] and (not is_here or work.folder.exists(_DIVISION)):
-        work, slices = _divide(job, work, last["position"], runner)
+    last: Record = (work.records(STREAM) or [Record((), (), is_last=False)])[-1]
+    if not last.is_last and (not is_here or work.folder.exists(_DIVISION)):
+        work, slices = _divide(job, work, last.position, runner)
     return _Making(job.out, work, facts, runner, progress, slices)
 
 
@@ -198,21 +199,37 @@ def _divide(
 ) -> tuple[Work, list[Slice]]:
     """Divide what is after a position into slices: always the same ones for a job."""
     assert job.corpus is not None
-    known = read_record(work.folder, _DIVISION) if work.folder.exists(_DIVISION) else None
-    slice_bytes = runner.slice_bytes if known is None else known["slice_bytes"]
+    known = _division(work)
+    slice_bytes = runner.slice_bytes if known is None else known.slice_bytes
     slices = _divide_rest(job.corpus, position, slice_bytes)
     files = [whole_file(file) for file in job.corpus.files]
     if known is None:
-        division = {
-            "slice_bytes": slice_bytes,
-            "slices": slice_facts(slices),
-            "paths": [f if isinstance(f, str) else os.fspath(f.absolute()) for f in files],
-            "divided": [file.number for file in _divided_files(slices)],
-        }
+        division = _Division(
+            slice_bytes,
+            slice_facts(slices),
+            [f if isinstance(f, str) else os.fspath(f.absolute()) for f in files],
+            [file.number for file in _divided_files(slices)],
+        )
         write_record(work.folder, _DIVISION, division, sync=True)
         # If two ranks have begun at once, with other slices, the tasks of one of them notice it.
         work = work.renamed(digest_of([work.job, division]))
     return work, slices
+
+
+class _Division(NamedTuple):
+    """How a corpus is divided among tasks."""
+
+    slice_bytes: int | None
+    slices: dict[str, Any]  # what identifies them
+    paths: list[str]  # of all files
+    divided: list[int]  # the numbers of those of which tasks read parts
+
+
+def _division(work: Work) -> _Division | None:
+    if not work.folder.exists(_DIVISION):
+        return None
+    found: _Division = read_record(work.folder, _DIVISION, _Division)
+    return found
 
 
 class _Making:
@@ -260,24 +277,27 @@ class _Making:
             is_shuffled=is_shuffled,
         )
         self._write = WriteShard(self._storage, out, self._format.name, name, self._options["pack"])
-        self._streamed = work.records(STREAM)
-        self._encoded: dict[int, Any] = work.results(SLICES)
-        self._digests: dict[int, Any] = work.results(DIGESTS)
+        self._streamed: list[Record] = work.records(STREAM)
+        self._encoded: dict[int, Encoded] = work.results(SLICES)
+        self._digests: dict[int, tuple[int, str] | None] = work.results(DIGESTS)
         self._entries: dict[tuple[Split, int], ShardEntry] = {
-            (split, number): shard_entry(entry)
+            (split, number): entry
             for split in self._splits
             for number, entry in work.results(shard_stage(split)).items()
         }
         self._num_listed = len(self._entries)  # shards in the manifest that was saved last
         self._listed = time.monotonic()
         self.total = Encoded()
-        for result in (*self._streamed, *self._encoded.values()):
+        for result in self._noted():
             self._add(result)
 
-    def _add(self, result: Any) -> None:
-        self.total.add(
-            result["tokens"], result["documents"], result["text_bytes"], result["special_text"]
-        )
+    def _noted(self) -> list[Encoded]:
+        """Return what was encoded, in the order of the corpus."""
+        slices = (result for _, result in sorted(self._encoded.items()))
+        return [*(record.encoded for record in self._streamed), *slices]
+
+    def _add(self, result: Encoded) -> None:
+        self.total.add(result.tokens, result.documents, result.text_bytes, result.special_text)
 
     def _report(self, stage: str, done: int, total: int | None, note: str = "") -> None:
         if self._progress is not None:
@@ -300,13 +320,13 @@ class _Making:
     @property
     def _is_streamed(self) -> bool:
         """Whether all documents were encoded in one pass."""
-        return bool(self._streamed) and self._streamed[-1]["is_last"]
+        return bool(self._streamed) and self._streamed[-1].is_last
 
     def _stored_bytes(self) -> int:
         """Return the size of the sources that are known to be encoded."""
         done = 0
-        if self._streamed and self._streamed[-1]["position"]:
-            file = self._streamed[-1]["position"][0]
+        if self._streamed and self._streamed[-1].position:
+            file = self._streamed[-1].position[0]
             done = sum(size or 0 for _, size, *_ in self._facts["sources"][:file])
         return done
 
@@ -342,7 +362,9 @@ class _Making:
             report,
         )
         try:
-            stream.encode(job.sources, job.tok, job.plan, self._runner.threads_per_task)
+            stream.encode(
+                job.sources, Encoding.of(job.tok, job.plan), self._runner.threads_per_task
+            )
         finally:
             stream.close()
         self._streamed = self._work.records(STREAM)
@@ -366,7 +388,12 @@ class _Making:
         slices, runner = self._slices, self._runner
         sizes = {part.number: part.size for part in runner.share(slices)}
         total, done = sum(sizes.values()), 0
-        task = EncodeSlice.of(self._storage, job.tok, corpus, job.plan, runner.threads_per_task)
+        task = EncodeSlice(
+            self._storage,
+            Encoding.of(job.tok, job.plan),
+            dataclasses.replace(corpus, files=(), skipped_files={}),
+            runner.threads_per_task,
+        )
 
         def report(results: Mapping[int, Any]) -> None:
             nonlocal done
@@ -377,19 +404,19 @@ class _Making:
                     self._add(result)
             self._report("encoding", done, total)
 
-        items = {number: slices[number] for number in sizes}
-        run_stage(self._work, SLICES, items, task, runner, report)
-        digest = DigestFile(self._work, corpus.reading.on_error == "skip")
-        files = {file.number: file for file in runner.share(_divided_files(slices))}
-        found = run_stage(self._work, DIGESTS, files, digest, runner, lambda results: None)
-        self._digests.update(found)
+        run_stage(self._work, SLICES, runner.share(slices), task, runner, report)
+        digest = DigestFile(corpus.reading.on_error == "skip")
+        files = runner.share(_divided_files(slices))
+        self._digests.update(run_stage(self._work, DIGESTS, files, digest, runner))
 
     def check_encoded(self) -> None:
         """Raise unless all slices are encoded and all divided files hashed."""
-        division = read_record(self._work.folder, _DIVISION)
-        count = division["slices"]["number"]
+        division = _division(self._work)
+        if division is None:
+            raise FileNotFoundError(f"{self._work.folder}: no rank has begun")
+        count = division.slices["number"]
         slices = [number for number in range(count) if number not in self._encoded]
-        files = [number for number in division["divided"] if number not in self._digests]
+        files = [number for number in division.divided if number not in self._digests]
         if slices or files:
             missing = (
                 f"{len(slices)} of {count} slices are not encoded yet, the first is number "
@@ -428,9 +455,10 @@ class _Making:
 
     def _check_unchanged(self) -> None:
         """Raise if a file of a divided corpus is not what it was at the beginning."""
-        if not self._work.folder.exists(_DIVISION):
+        division = _division(self._work)
+        if division is None:
             return
-        paths = read_record(self._work.folder, _DIVISION)["paths"]
+        paths = division.paths
         list_again(path for path in paths if is_remote(path))
         for (name, *state), path in zip(self._facts["sources"], paths, strict=True):
             if list(file_state(path if is_remote(path) else Path(path))) != state:
@@ -441,33 +469,32 @@ class _Making:
                 )
 
     def _shuffle_stream(self) -> None:
-        states = [State(*state) for state in self._streamed[-1]["files"]]
         ordering = OrderingPass(self._storage, self._splits, self._cutting, self._publish)
         try:
             ordering.shuffle(
-                states,
+                self._streamed[-1].files,
                 self._options["seed"],
                 lambda done: self._report("shuffling", done, self.total.documents),
             )
         finally:
             ordering.close()
 
-    def _pieces(self, ordered: Sequence[Any]) -> list[list[Piece]]:
+    def _pieces(self, ordered: Sequence[Record]) -> list[list[Piece]]:
         """Return the pieces of each split, in order, after the shards that have ended."""
         numbered = list(self._numbered())
         groups: list[list[Piece]] = [[] for _ in range(self._targets.count)]
         is_shuffled = self._targets.buckets is not None
         names = list(map(bucket_name, range(len(groups)))) if is_shuffled else self._splits
         if self._streamed:
-            for group, name, state in zip(groups, names, self._streamed[-1]["files"], strict=True):
-                group.append(State(*state).piece(name))
+            for group, name, state in zip(groups, names, self._streamed[-1].files, strict=True):
+                group.append(state.piece(name))
         if self._targets.is_one:
             for item in numbered:
-                stem = stem_of(SLICES, item.slice)
+                stem = stem_of(SLICES, item.number)
                 groups[0].append(Piece(stem, 0, item.tokens, 0, item.documents))
             return groups
         task = GroupSlice(self._storage, self._targets)
-        grouped = self._run_stage(GROUPS, task, {item.slice: item for item in numbered}, "grouping")
+        grouped = self._run_stage(GROUPS, task, numbered, "grouping")
         for number, found in sorted(grouped.items()):
             token = document = 0
             for target, documents, tokens in found:
@@ -476,34 +503,30 @@ class _Making:
                 token, document = token + tokens, document + documents
         return self._shuffled(groups, ordered) if is_shuffled else groups
 
-    def _shuffled(self, groups: list[list[Piece]], ordered: Sequence[Any]) -> list[list[Piece]]:
+    def _shuffled(self, groups: list[list[Piece]], ordered: Sequence[Record]) -> list[list[Piece]]:
         """Return the pieces of each split, of buckets that the stream has not shuffled."""
-        first = ordered[-1]["next"] if ordered else 0
-        buckets = {
-            number: Bucket(number, tuple(pieces))
-            for number, pieces in enumerate(groups)
-            if number >= first
-        }
+        first = ordered[-1].shuffled if ordered else 0
+        buckets = [Bucket(n, tuple(pieces)) for n, pieces in enumerate(groups) if n >= first]
         task = ShuffleBucket(self._storage, self._options["seed"])
         shuffled = self._run_stage(BUCKETS, task, buckets, "shuffling")
         splits: list[list[Piece]] = [[] for _ in self._splits]
         if ordered:
-            for pieces, name, state in zip(splits, self._splits, ordered[-1]["files"], strict=True):
-                pieces.append(State(*state).piece(name))
-        for number in buckets:
-            documents, tokens = shuffled[number]
-            piece = Piece(stem_of(BUCKETS, number), 0, tokens, 0, documents)
-            splits[number // (self._targets.buckets or 1)].append(piece)
+            for pieces, name, state in zip(splits, self._splits, ordered[-1].files, strict=True):
+                pieces.append(state.piece(name))
+        for bucket in buckets:
+            documents, tokens = shuffled[bucket.number]
+            piece = Piece(stem_of(BUCKETS, bucket.number), 0, tokens, 0, documents)
+            splits[bucket.number // (self._targets.buckets or 1)].append(piece)
         return splits
 
     def _numbered(self) -> Iterator[Numbered]:
-        first = sum(result["documents"] for result in self._streamed)
+        first = sum(record.encoded.documents for record in self._streamed)
         for number, result in sorted(self._encoded.items()):
-            yield Numbered(number, first, result["documents"], result["tokens"])
-            first += result["documents"]
+            yield Numbered(number, first, result.documents, result.tokens)
+            first += result.documents
 
     def _run_stage(
-        self, stage: str, task: Callable[[Any], Any], items: dict[int, Any], name: str
+        self, stage: Stage, task: Task, items: Sequence[Any], name: str
     ) -> dict[int, Any]:
         """Run the tasks of a stage that are not done yet, and return the results of all."""
         done = 0
@@ -528,9 +551,12 @@ class _Making:
         )
 
     def _manifest(self) -> Manifest:
-        results = [*self._streamed, *(result for _, result in sorted(self._encoded.items()))]
         manifest = complete(
-            self._empty_manifest(), self._facts["sources"], self._splits, results, self._digests
+            self._empty_manifest(),
+            self._facts["sources"],
+            self._splits,
+            self._noted(),
+            self._digests,
         )
         if self._format.finish is None:
             return manifest

@@ -10,22 +10,20 @@ import contextlib
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from byteweld.corpus import Corpus
 from byteweld.corpus._parts import FilePart
-from byteweld.corpus._slices import Slice, divide, slice_corpus, with_lines
-from byteweld.errors import ByteweldError, CorpusError
+from byteweld.corpus._slices import Slice, on_slice
+from byteweld.errors import ByteweldError
 from byteweld.jobs import Runner
-from byteweld.jobs._work import Work, begun, digest_of, slice_facts
-
-_SLICES: Final = "slices"
+from byteweld.jobs._work import Stage, Work, begun, check_unchanged, sliced
 
 Progress = Callable[[int], object]
 
 
 class SliceResult(NamedTuple):
-    """What a task has found in its slice, as JSON values, or the error that ended it."""
+    """What a task has found in its slice, or the error that ended it."""
 
     number: int
     found: Any
@@ -37,29 +35,26 @@ class SliceResult(NamedTuple):
 class SliceTask:
     """Runs a function on the documents of a slice.
 
-    The function returns JSON values, or an `End`. If a document cannot be read or encoded, the
-    error is a result too: that of an earlier slice comes first, even if it is found later.
+    The function returns a result, or an `End`. If a document cannot be read or encoded, the error
+    is a result too: that of an earlier slice comes first, even if it is found later.
     """
 
     function: Callable[[Corpus], Any]
     corpus: Corpus  # how it is read
     work: Work | None
+    stage: Stage
 
     def __call__(self, part: Slice) -> SliceResult:
         if self.work is not None:
             self.work.check()
-        corpus = self.corpus
         try:
-            corpus = slice_corpus(self.corpus, part)
-            found = self.function(corpus)
-        except CorpusError as error:
-            return SliceResult(part.number, None, True, _with_line(corpus, error))
+            found = on_slice(self.corpus, part, self.function)
         except ByteweldError as error:
             return SliceResult(part.number, None, True, error)
         if isinstance(found, End):
             return SliceResult(part.number, found.found, True)
         if self.work is not None:
-            found = self.work.put(_SLICES, part.number, found)
+            self.work.put(self.stage, part.number, found)
         return SliceResult(part.number, found)
 
 
@@ -69,22 +64,11 @@ class End(NamedTuple):
     found: Any
 
 
-def _with_line(corpus: Corpus, error: CorpusError) -> CorpusError:
-    """Return an error with the line of the file, instead of that of a part of it."""
-    numbered = with_lines(corpus)
-    if numbered != corpus:
-        try:
-            for _ in numbered.documents():
-                pass
-        except CorpusError as found:
-            return found
-    return error
-
-
 def results_in_order(
     runner: Runner,
     corpus: Corpus,
     function: Callable[[Corpus], Any],
+    result: Any,
     facts: Mapping[str, Any],
     *,
     progress: Progress | None = None,
@@ -96,37 +80,24 @@ def results_in_order(
         runner: what runs the tasks. If it has a work folder, that keeps results.
         corpus: files.
         function: of the documents of a slice; picklable.
+        result: the type of what it returns.
         facts: what the results depend on, as JSON values, besides the corpus.
         progress: called with the stored bytes of the slices that are done.
         resumed: called with those that earlier runs have done, if they have.
     """
-    if corpus.table is not None:
-        raise TypeError("a table in memory cannot be divided among tasks; pass files")
-    slices = divide(corpus, runner.slice_bytes)
-    sources = digest_of(corpus.states())
-    described = {
-        **facts,
-        "reading": {**dataclasses.asdict(corpus.reading), "ext": None},
-        "sources": sources,
-        "slices": slice_facts(slices),
-    }
+    slices, described = sliced(runner, corpus, facts)
     # Without a place for them, no results are kept: none of them is large.
     opened: contextlib.AbstractContextManager[Work | None] = (
         contextlib.nullcontext() if runner.work is None else begun(runner, described, None)
     )
     with opened as work:
-        task = SliceTask(function, dataclasses.replace(corpus, files=(), skipped_files={}), work)
-        error = None
-        for result in _ordered(runner, task, slices, progress, resumed):
-            if result.error is not None:
-                error = result.error
-                break
-            yield slices[result.number], result.found
-        if digest_of(corpus.states(anew=True)) != sources:
-            raise CorpusError(
-                "files of the corpus changed while they were read; start again when nothing "
-                "writes to them"
-            )
+        how = dataclasses.replace(corpus, files=(), skipped_files={})
+        task = SliceTask(function, how, work, Stage("slices", result))
+        error: ByteweldError | None = None  # of the last slice
+        for number, found, _, error in _ordered(runner, task, slices, progress, resumed):
+            if error is None:
+                yield slices[number], found
+        check_unchanged(corpus, described)
         if error is not None:
             raise error
 
@@ -139,7 +110,7 @@ def _ordered(
     resumed: Progress | None,
 ) -> Iterator[SliceResult]:
     """Yield the results of slices in their order, up to the first that is the last."""
-    kept = {} if task.work is None else task.work.results(_SLICES)
+    kept = {} if task.work is None else task.work.results(task.stage)
     stop = len(slices)  # the slices from here on do not matter
 
     def todo() -> Iterator[Slice]:

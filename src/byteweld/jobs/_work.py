@@ -7,6 +7,7 @@ is not run again, so a job that was interrupted resumes, on any runner.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import json
 import os
@@ -15,20 +16,46 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import byteweld._native as _native
 from byteweld._folders import Folder, LocalFolder, open_folder
-from byteweld.corpus._slices import Slice
-from byteweld.errors import FormatError
+from byteweld._typed import WrongError, parse, reader, to_json
+from byteweld.corpus import Corpus
+from byteweld.corpus._slices import Slice, divide
+from byteweld.errors import CorpusError, FormatError
 from byteweld.jobs import Runner
 from byteweld.jobs._changes import Facts, changed_facts
 
 JOB: Final = "job.json"  # the SHA-256 of the facts
 _FACTS: Final = "facts.json"
+_SURROGATES: Final = ("utf-8", "backslashreplace")  # of names of files that are not UTF-8
 _REMOVALS: Final = 20
 _SECONDS_BETWEEN_REMOVALS: Final = 0.1
+
+
+Task = Callable[[Any, Path], tuple[Any, Mapping[str, Path]]]
+
+
+class Stage(NamedTuple):
+    """Tasks of one kind: their name, and the type of their results."""
+
+    name: str
+    result: Any
+    bits: int = 63  # of whole numbers
+
+    def record(self, number: int) -> str:
+        """Return the name of the record of a task."""
+        return f"{self.name}/{number:07d}.json"
+
+
+class _Noted(NamedTuple):
+    """What the record of a task has: its result, and the sizes of its files."""
+
+    result: Any
+    files: dict[str, int]
 
 
 class Work(NamedTuple):
@@ -41,8 +68,8 @@ class Work(NamedTuple):
     def check(self) -> None:
         """Raise if this machine does not see the work folder of the job."""
         try:
-            found = read_record(self.folder, JOB)["sha256"]
-        except (FileNotFoundError, FormatError, KeyError, TypeError):
+            found = read_record(self.folder, JOB, str)
+        except (FileNotFoundError, FormatError):
             found = None
         if found != self.job:
             raise FileNotFoundError(
@@ -52,14 +79,19 @@ class Work(NamedTuple):
 
     def renamed(self, job: str) -> Work:
         """Return the work folder under another name of the job; tasks of the old name fail."""
-        write_record(self.folder, JOB, {"sha256": job}, sync=True)
+        write_record(self.folder, JOB, job, sync=True)
         return self._replace(job=job)
 
     def facts(self) -> dict[str, Any]:
         """Return what identifies the job."""
-        return _read_object(self.folder, _FACTS)
+        found: dict[str, Any] = read_record(self.folder, _FACTS, dict[str, Any])
+        return found
 
-    def results(self, stage: str) -> dict[int, Any]:
+    def has_records(self, stage: Stage) -> bool:
+        """Whether a task of a stage is done."""
+        return bool(_records(self.folder, stage))
+
+    def results(self, stage: Stage) -> dict[int, Any]:
         """Return the results of the tasks of a stage that are done, by their numbers.
 
         A task is not done if its record is damaged, or one of its files is missing or short, as
@@ -67,77 +99,66 @@ class Work(NamedTuple):
         """
         found = {}
         for name in _records(self.folder, stage):
-            try:
-                noted = read_record(self.folder, f"{stage}/{name}")
-                number, files = int(name.removesuffix(".json")), noted["files"].items()
-                if all(self.folder.size(file) == size for file, size in files):
-                    found[number] = noted["result"]
-            except (FormatError, ValueError, KeyError, TypeError, AttributeError):
-                continue
+            with contextlib.suppress(FormatError, ValueError):
+                number, noted = int(name.removesuffix(".json")), self._noted(stage, name)
+                if all(self.folder.size(file) == size for file, size in noted.files.items()):
+                    found[number] = noted.result
         return found
 
-    def records(self, stage: str) -> list[Any]:
+    def records(self, stage: Stage) -> list[Any]:
         """Return the results of a stage whose tasks were done one after another.
 
         Raises FormatError if one is damaged.
         """
-        names = (
-            f"{stage}/{number:07d}.json" for number in range(len(_records(self.folder, stage)))
-        )
-        return [read_record(self.folder, name)["result"] for name in names]
+        return [self._noted(stage, name).result for name in _records(self.folder, stage)]
+
+    def _noted(self, stage: Stage, name: str) -> _Noted:
+        hint = tuple[stage.result, dict[str, int]]  # type: ignore[name-defined]
+        return _Noted(*read_record(self.folder, f"{stage.name}/{name}", hint, stage.bits))
 
     def put(
         self,
-        stage: str,
+        stage: Stage,
         number: int,
         result: Any,
         files: Mapping[str, Path] | None = None,
         *,
         sync: bool = False,
-    ) -> Any:
-        """Move files to the folder, and note the result of a task; return it as it will be read."""
+    ) -> None:
+        """Move files to the folder, and note the result of a task."""
         sizes = {}
         for name, file in (files or {}).items():
             sizes[name] = file.stat().st_size
             self.folder.put(file, name)
-        noted = {"result": result, "files": sizes}
-        return write_record(self.folder, f"{stage}/{number:07d}.json", noted, sync=sync)["result"]
+        write_record(self.folder, stage.record(number), _Noted(result, sizes), sync=sync)
 
 
 # ---------------------------------------------------------------------- records
 
 
-def _records(folder: Folder, stage: str) -> list[str]:
-    return sorted(name for name in folder.folder(stage).names() if name.endswith(".json"))
+def _records(folder: Folder, stage: Stage) -> list[str]:
+    return sorted(name for name in folder.folder(stage.name).names() if name.endswith(".json"))
 
 
-def write_record(folder: Folder, name: str, value: Any, *, sync: bool = False) -> Any:
-    """Write a JSON value and, in another line, its SHA-256; return the value as it will be read."""
-    line = json.dumps(value).encode() + b"\n"
+def write_record(folder: Folder, name: str, value: Any, *, sync: bool = False) -> None:
+    """Write a value as JSON and, in another line, its SHA-256."""
+    line = to_json(value).encode(*_SURROGATES) + b"\n"
     digest = hashlib.sha256(line).hexdigest().encode()
     folder.write(name, line + digest + b"\n", sync=sync)
-    return json.loads(line)
 
 
-def read_record(folder: Folder, name: str) -> Any:
-    """Read what `write_record` wrote."""
+def read_record(folder: Folder, name: str, hint: Any, bits: int = 63) -> Any:
+    """Read a value that `write_record` wrote, of the type that a hint says."""
     line, _, digest = folder.read(name).partition(b"\n")
-    if digest != hashlib.sha256(line + b"\n").hexdigest().encode() + b"\n":
+    try:
+        if digest != hashlib.sha256(line + b"\n").hexdigest().encode() + b"\n":
+            raise WrongError("its SHA-256 is not that in its last line")
+        return reader(hint, bits)(parse(line))
+    except WrongError as error:
         raise FormatError(
-            "damaged: its SHA-256 is not that in its last line; start over with overwrite=True "
-            f"(--force), or remove {folder}",
+            f"damaged: {error}; start over with overwrite=True (--force), or remove {folder}",
             path=f"{folder}/{name}",
-        )
-    return json.loads(line)
-
-
-def _read_object(folder: Folder, name: str) -> dict[str, Any]:
-    found = read_record(folder, name)
-    if not isinstance(found, dict):
-        raise FormatError(
-            f"damaged: expected an object, found {type(found).__name__}", path=f"{folder}/{name}"
-        )
-    return found
+        ) from None
 
 
 # ---------------------------------------------------------------------- jobs
@@ -198,7 +219,7 @@ def unfinished(path: str | os.PathLike[str]) -> Folder:
 
 def resumed(folder: Folder) -> Work:
     """Return the work folder of a job that others have begun."""
-    return Work(folder, str(_read_object(folder, JOB).get("sha256")))
+    return Work(folder, read_record(folder, JOB, str))
 
 
 def begin(
@@ -207,7 +228,7 @@ def begin(
     *,
     overwrite: bool = False,
     changes: Callable[[Facts, Facts], list[str]] = changed_facts,
-    stages: Sequence[str] = (),
+    stages: Sequence[Stage] = (),
 ) -> Work:
     """Return the work folder of a job, begun by this process or another one.
 
@@ -221,18 +242,19 @@ def begin(
     Raises:
         FileExistsError: if the folder is that of another job.
     """
-    described = json.loads(json.dumps({**facts, "byteweld": _native.__version__}))
+    described = parse(to_json({**facts, "byteweld": _native.__version__}).encode(*_SURROGATES))
     restarted: list[str] = []
     if overwrite:
         folder.remove_all()
     elif folder.exists(JOB):
-        known, before = resumed(folder), _read_object(folder, _FACTS)
+        known = resumed(folder)
+        before = known.facts()
         restarted = changes(before, described)
         if before.get("byteweld") != described["byteweld"]:
             restarted += changed_facts(
                 *({"byteweld": f.get("byteweld")} for f in (before, described))
             )
-        if restarted and (not stages or any(_records(folder, name) for name in stages)):
+        if restarted and (not stages or any(map(known.has_records, stages))):
             raise FileExistsError(
                 f"{folder} has the unfinished work of another job: {'; '.join(restarted)}; run "
                 "that job again to finish it, or pass overwrite=True (--force) to start over"
@@ -245,31 +267,80 @@ def begin(
     return Work(folder, "", tuple(restarted)).renamed(digest_of([described]))
 
 
+@dataclass(frozen=True)
+class _Noting:
+    """Runs a task of a stage, and notes its result."""
+
+    work: Work
+    stage: Stage
+    task: Task
+
+    def __call__(self, item: Any) -> tuple[int, Any]:
+        self.work.check()
+        with self.work.folder.scratch() as scratch:
+            result, files = self.task(item, scratch)
+            self.work.put(self.stage, item.number, result, files)
+        return item.number, result
+
+
 def run_stage(
     work: Work,
-    stage: str,
-    items: Mapping[int, Any],
-    task: Callable[[Any], tuple[int, Any]],
+    stage: Stage,
+    items: Iterable[Any],
+    task: Task,
     runner: Runner,
-    report: Callable[[Mapping[int, Any]], object],
+    report: Callable[[Mapping[int, Any]], object] = lambda results: None,
 ) -> dict[int, Any]:
     """Run the tasks of a stage that are not done yet, and return the results of all.
 
     Args:
         work: where results are noted.
-        stage: the name of the stage.
-        items: those of the tasks, by number.
-        task: returns the number of its item, and the result as it was noted.
+        stage: what kind of tasks they are.
+        items: of the tasks; each has a `number`.
+        task: returns the result for an item, and files by the names that they get in the work
+            folder. It may write to the folder that it is given.
         runner: what runs the tasks.
         report: called with results: first those of earlier runs, then each one as it comes.
     """
-    results = {number: found for number, found in work.results(stage).items() if number in items}
+    numbered = {item.number: item for item in items}
+    results = {number: found for number, found in work.results(stage).items() if number in numbered}
     report(results)
-    todo = [item for number, item in items.items() if number not in results]
-    for number, found in runner.map_unordered(task, todo):
+    todo = [item for number, item in numbered.items() if number not in results]
+    running: Iterator[tuple[int, Any]] = runner.map_unordered(_Noting(work, stage, task), todo)
+    for number, found in running:
         results[number] = found
         report({number: found})
     return results
+
+
+# ---------------------------------------------------------------------- slices
+
+
+def sliced(
+    runner: Runner,
+    corpus: Corpus,
+    facts: Facts,
+    builder: _native.CountBuilder | None = None,
+) -> tuple[list[Slice], dict[str, Any]]:
+    """Return the slices of a corpus, and what identifies a job on them besides `facts`."""
+    if corpus.table is not None:
+        raise TypeError("a table in memory cannot be divided among tasks; pass files")
+    slices = divide(corpus, runner.slice_bytes, builder=builder)
+    return slices, {
+        **facts,
+        "reading": {**dataclasses.asdict(corpus.reading), "ext": None},
+        "sources": digest_of(corpus.states()),
+        "slices": slice_facts(slices),
+    }
+
+
+def check_unchanged(corpus: Corpus, facts: Facts) -> None:
+    """Raise if a file of a corpus is not what it was when its slices were planned."""
+    if digest_of(corpus.states(anew=True)) != facts["sources"]:
+        raise CorpusError(
+            "files of the corpus changed while they were read; start again when nothing writes to "
+            "them"
+        )
 
 
 def slice_facts(slices: Sequence[Slice]) -> dict[str, Any]:

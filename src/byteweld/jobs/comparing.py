@@ -7,22 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Unpack
+from typing import NamedTuple, Unpack
 
 from byteweld.comparison.corpora import (
     MAX_DIFFERENCES,
     Comparison,
-    Difference,
-    FileComparison,
-    Lane,
-    Spans,
     Sums,
     sum_files,
     to_comparison,
 )
 from byteweld.corpus import Corpus
 from byteweld.evaluation.corpora import EncodingOptions
-from byteweld.evaluation.words import WordRate
 from byteweld.jobs import Runner
 from byteweld.jobs._ordered import Progress, continues, results_in_order
 from byteweld.tokenizer import Tokenizer
@@ -62,9 +57,9 @@ def compare_corpus(
     }
     total, skipped = Sums.of(len(tokenizers)), 0
     for part, found in results_in_order(
-        runner, corpus, task, facts, progress=progress, resumed=resumed
+        runner, corpus, task, tuple[Sums, int], facts, progress=progress, resumed=resumed
     ):
-        sums, malformed = _from_json(found)
+        sums, malformed = found
         total.add(sums, max_differences, continues=continues(part))
         skipped += malformed
     return Compared(to_comparison(tokenizers, total, names=names), skipped)
@@ -78,12 +73,12 @@ class _CompareSlice:
     max_differences: int
     options: EncodingOptions
 
-    def __call__(self, corpus: Corpus) -> list[Any]:
+    def __call__(self, corpus: Corpus) -> tuple[Sums, int]:
         files = _Files(corpus)
         sums = sum_files(
             self.tokenizers, files, max_differences=self.max_differences, **self.options
         )
-        return _to_json(sums, files.skipped)
+        return sums, files.skipped
 
 
 class _Files:
@@ -97,48 +92,3 @@ class _Files:
         for name, documents in self._corpus.by_file():
             yield name, documents
             self.skipped += documents.skipped
-
-
-# ---------------------------------------------------------------------- as JSON
-
-
-def _to_json(sums: Sums, skipped: int) -> list[Any]:
-    return [
-        sums.files,
-        sums.scripts,
-        sums.spans,
-        [list(map(_difference_to_json, found)) for found in (sums.cut, sums.ids)],
-        sums.seconds,
-        sums.special_tokens,
-        skipped,
-    ]
-
-
-def _from_json(values: list[Any]) -> tuple[Sums, int]:
-    files, scripts, spans, differences, seconds, specials, skipped = values
-    sums = Sums(
-        [{name: WordRate(*rate) for name, rate in rates.items()} for rates in scripts],
-        seconds,
-        specials,
-        [FileComparison._make((*file[:-1], tuple(file[-1]))) for file in files],
-        Spans(*spans),
-        *(list(map(_difference_from_json, found)) for found in differences),
-    )
-    return sums, skipped
-
-
-def _difference_to_json(found: Difference) -> dict[str, Any]:
-    return {
-        **found._asdict(),
-        "before": found.before.hex(),
-        "after": found.after.hex(),
-        "lanes": [[lane.ids, [text.hex() for text in lane.texts]] for lane in found.lanes],
-    }
-
-
-def _difference_from_json(values: dict[str, Any]) -> Difference:
-    lanes = tuple(
-        Lane(tuple(ids), tuple(map(bytes.fromhex, texts))) for ids, texts in values["lanes"]
-    )
-    before, after = bytes.fromhex(values["before"]), bytes.fromhex(values["after"])
-    return Difference(**{**values, "before": before, "after": after, "lanes": lanes})

@@ -20,28 +20,26 @@ from typing import Any, Final, NamedTuple
 
 from byteweld import _memory, _native, counts_files
 from byteweld._folders import Folder
-from byteweld._typed import reader
 from byteweld.corpus import Corpus
-from byteweld.corpus._slices import Slice, divide, slice_corpus, with_lines
+from byteweld.corpus._slices import Slice, on_slice
 from byteweld.counts import Counts, Memory, count_corpus, limit_of, merge_facts
 from byteweld.counts_files import PARTS, Facts, Sums, part_name
-from byteweld.errors import CorpusError
 from byteweld.jobs import RankRunner, Runner
 from byteweld.jobs._work import (
     JOB,
+    Stage,
     Work,
     begin,
     begun,
-    digest_of,
+    check_unchanged,
     resumed,
     run_stage,
-    slice_facts,
+    sliced,
     unfinished,
 )
 from byteweld.recipes import Recipe
 from byteweld.sources import Counted, Sources
 
-_SLICES: Final = "slices"
 _FAN_IN: Final = 512  # runs that a task merges
 # The budget of a task for each of its threads, unless one is given.
 _THREAD_MEMORY: Final = 1 << 30
@@ -52,40 +50,35 @@ Progress = Callable[[int, int | None], object]
 # ---------------------------------------------------------------------- tasks
 
 
+class _Slice(NamedTuple):
+    """What was counted in a slice: the sums of each part."""
+
+    facts: Facts
+    sums: tuple[Sums, ...]
+
+
+_BITS: Final = 128  # counts have 64 bits, but sums of them may have more
+_SLICES: Final = Stage("slices", _Slice, _BITS)
+
+
 @dataclass(frozen=True)
 class _CountSlice:
-    """Counts a slice; returns its number, and what was counted."""
+    """Counts a slice."""
 
-    work: Work
     recipe: Recipe
     corpus: Corpus  # how it is read
     num_threads: int | None
     memory: Memory | None
 
-    def __call__(self, part: Slice) -> tuple[int, Any]:
-        self.work.check()
-        counts = self._count(part)
-        table, facts = counts._table, counts._facts
-        with self.work.folder.scratch() as scratch:
-            files = {}
-            for number in range(PARTS):
-                file = files[_run_name(part.number, number)] = scratch / part_name(number)
-                counts_files.write_part(file, table, number)
-            result = {"facts": dataclasses.asdict(facts), "sums": table.sums_by_part()}
-            return part.number, self.work.put(_SLICES, part.number, result, files)
+    def __call__(self, part: Slice, scratch: Path) -> tuple[_Slice, dict[str, Path]]:
+        counts = on_slice(self.corpus, part, self._count, _builder(self.recipe))
+        files = {}
+        for number in range(PARTS):
+            file = files[_run_name(part.number, number)] = scratch / part_name(number)
+            counts_files.write_part(file, counts._table, number)
+        return _Slice(counts._facts, tuple(counts._table.sums_by_part())), files
 
-    def _count(self, part: Slice) -> Counts:
-        corpus = slice_corpus(self.corpus, part, builder=_builder(self.recipe))
-        try:
-            return self._count_corpus(corpus)
-        except CorpusError:
-            # Once more, with the lines of the file instead of those of the slice in the message.
-            numbered = with_lines(corpus)
-            if numbered == corpus:
-                raise
-        return self._count_corpus(numbered)
-
-    def _count_corpus(self, corpus: Corpus) -> Counts:
+    def _count(self, corpus: Corpus) -> Counts:
         memory = self.memory
         if self.num_threads is not None:
             memory = _budget(memory, self.num_threads)
@@ -114,26 +107,22 @@ class _Merge(NamedTuple):
 class _MergeRuns:
     """Adds up runs; returns the sums of the result."""
 
-    work: Work
-    stage: str
+    folder: Folder
+    stage: Stage
     num_threads: int | None
     memory: Memory | None
 
-    def __call__(self, item: _Merge) -> tuple[int, Any]:
-        self.work.check()
-        folder, part = self.work.folder, item.part
+    def __call__(self, item: _Merge, scratch: Path) -> tuple[Sums, dict[str, Path]]:
         # Sorted runs are merged faster on disk, or in the page cache, than added up in memory.
         limit = _memory.plan(_budget(self.memory, 1), 1).limit
         tables = []
         for run in item.runs:
-            with folder.local(run.name) as file:
-                tables.append(counts_files.read_part(file, part, run.sums, limit))
+            with self.folder.local(run.name) as file:
+                tables.append(counts_files.read_part(file, item.part, run.sums, limit))
         merged = _native.Counts.merge(tables, limit=limit, num_threads=self.num_threads)
-        with folder.scratch() as scratch:
-            file = scratch / part_name(part)
-            counts_files.write_part(file, merged, part)
-            name = f"{self.stage}/{item.number:07d}.parquet"
-            return item.number, self.work.put(self.stage, item.number, merged.sums(), {name: file})
+        file = scratch / part_name(item.part)
+        counts_files.write_part(file, merged, item.part)
+        return merged.sums(), {_merged_name(self.stage, item.number): file}
 
 
 class Merged(NamedTuple):
@@ -189,7 +178,7 @@ def counted(
     slices, facts = _planned(runner, corpus, recipe)
     with begun(runner, facts, near, overwrite=overwrite) as work:
         _count_slices(work, slices, corpus, recipe, runner, memory, progress)
-        _check_unchanged(corpus, facts)
+        check_unchanged(corpus, facts)
         yield merge_slices(work, len(slices), runner, memory)
 
 
@@ -228,16 +217,7 @@ def count_share(
     slices, facts = _planned(runner, corpus, recipe)
     work = begin(unfinished(near), facts)
     _count_slices(work, slices, corpus, recipe, runner, memory, progress)
-    _check_unchanged(corpus, facts)
-
-
-def _check_unchanged(corpus: Corpus, facts: dict[str, Any]) -> None:
-    """Raise if a file of the corpus is not what it was at the beginning."""
-    if digest_of(corpus.states(anew=True)) != facts["sources"]:
-        raise CorpusError(
-            "files of the corpus changed while they were counted; start again when nothing writes "
-            "to them"
-        )
+    check_unchanged(corpus, facts)
 
 
 def has_ranks(near: str | os.PathLike[str]) -> bool:
@@ -258,19 +238,13 @@ def merge_ranks(
 def _planned(runner: Runner, corpus: Corpus, recipe: Recipe) -> tuple[list[Slice], dict[str, Any]]:
     """Return the slices, and what identifies the job."""
     counts_files.arrow()
-    if corpus.table is not None:
-        raise TypeError("a table in memory cannot be divided among tasks; pass files")
-    slices = divide(corpus, runner.slice_bytes, builder=_builder(recipe))
     facts = {
         "job": "count",
         "pattern": recipe.pattern,
         "special_tokens": sorted(set(recipe.boundaries)),
         "alphabet": recipe.alphabet,
-        "reading": {**dataclasses.asdict(corpus.reading), "ext": None},
-        "sources": digest_of(corpus.states()),
-        "slices": slice_facts(slices),
     }
-    return slices, facts
+    return sliced(runner, corpus, facts, _builder(recipe))
 
 
 def _count_slices(
@@ -285,13 +259,8 @@ def _count_slices(
     """Count the slices that are not counted yet."""
     sizes = {part.number: part.size for part in runner.share(slices)}
     total, done = sum(sizes.values()), 0
-    task = _CountSlice(
-        work,
-        recipe,
-        dataclasses.replace(corpus, files=(), skipped_files={}),
-        runner.threads_per_task,
-        memory,
-    )
+    how = dataclasses.replace(corpus, files=(), skipped_files={})
+    task = _CountSlice(recipe, how, runner.threads_per_task, memory)
 
     def report(counted: Mapping[int, Any]) -> None:
         nonlocal done
@@ -299,7 +268,7 @@ def _count_slices(
         if progress is not None:
             progress(done, total)
 
-    run_stage(work, _SLICES, {number: slices[number] for number in sizes}, task, runner, report)
+    run_stage(work, _SLICES, runner.share(slices), task, runner, report)
 
 
 def merge_slices(work: Work, num_slices: int, runner: Runner, memory: Memory | None) -> Merged:
@@ -312,36 +281,31 @@ def merge_slices(work: Work, num_slices: int, runner: Runner, memory: Memory | N
             f"is number {missing[0]}; run the ranks that count them"
         )
     ordered = [results[number] for number in range(num_slices)]
-    facts = merge_facts([reader(Facts, 128)(result["facts"]) for result in ordered])
+    facts = merge_facts([result.facts for result in ordered])
     parts = [
-        [
-            Run(_run_name(number, part), tuple(result["sums"][part]))
-            for number, result in enumerate(ordered)
-        ]
+        [Run(_run_name(number, part), result.sums[part]) for number, result in enumerate(ordered)]
         for part in range(PARTS)
     ]
     level = 0
     while any(len(runs) != 1 for runs in parts):
-        parts = _merge_level(work, parts, f"merged-{level}", runner, memory)
+        parts = _merge_level(work, parts, Stage(f"merged-{level}", Sums, _BITS), runner, memory)
         level += 1
     return Merged(work.folder, facts, tuple(runs[0] for runs in parts))
 
 
 def _merge_level(
-    work: Work, parts: list[list[Run]], stage: str, runner: Runner, memory: Memory | None
+    work: Work, parts: list[list[Run]], stage: Stage, runner: Runner, memory: Memory | None
 ) -> list[list[Run]]:
     """Merge up to 512 runs of each part at a time; return the runs that are left."""
     merges: list[_Merge] = []
     for part, runs in enumerate(parts):
         for first in range(0, max(1, len(runs)), _FAN_IN):
             merges.append(_Merge(len(merges), part, tuple(runs[first : first + _FAN_IN])))
-    task = _MergeRuns(work, stage, runner.threads_per_task, memory)
-    items = {merge.number: merge for merge in merges}
-    results = run_stage(work, stage, items, task, runner, lambda results: None)
+    task = _MergeRuns(work.folder, stage, runner.threads_per_task, memory)
+    results = run_stage(work, stage, merges, task, runner)
     found: list[list[Run]] = [[] for _ in parts]
     for merge in merges:
-        run = Run(f"{stage}/{merge.number:07d}.parquet", tuple(results[merge.number]))
-        found[merge.part].append(run)
+        found[merge.part].append(Run(_merged_name(stage, merge.number), results[merge.number]))
     return found
 
 
@@ -384,4 +348,8 @@ def _builder(recipe: Recipe) -> _native.CountBuilder:
 
 
 def _run_name(number: int, part: int) -> str:
-    return f"{_SLICES}/{number:07d}/{part_name(part)}"
+    return f"{_SLICES.name}/{number:07d}/{part_name(part)}"
+
+
+def _merged_name(stage: Stage, number: int) -> str:
+    return f"{stage.name}/{number:07d}.parquet"

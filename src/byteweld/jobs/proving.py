@@ -60,9 +60,9 @@ def prove_corpus(
     total = Proof()
     documents = skipped = 0  # documents: of the file so far
     for part, found in results_in_order(
-        runner, corpus, task, described, progress=progress, resumed=resumed
+        runner, corpus, task, tuple[Proof, int], described, progress=progress, resumed=resumed
     ):
-        compared, malformed = (found, 0) if isinstance(found, Proof) else _from_json(found)
+        compared, malformed = found
         documents = documents if continues(part) else 0
         total = add(total, compared, _Start(documents, part.first_file, skipped).move)
         documents += compared.seen
@@ -118,9 +118,7 @@ class _ProveSlice:
         found = replace(found, skipped=tuple(map(_without_content, found.skipped)))
         if found.failure is not None:
             found = replace(found, failure=_without_content(found.failure))
-        if found.is_over:
-            return End(found)
-        return _to_json(found, documents.skipped)
+        return End((found, 0)) if found.is_over else (found, documents.skipped)
 
 
 class _Documents:
@@ -142,35 +140,6 @@ class _Documents:
 def _without_content(failure: Failure) -> Failure:
     """Return a failure that is small, whatever the size of the document."""
     return failure._replace(document=failure.document._replace(content=b""))
-
-
-def _to_json(found: Proof, skipped: int) -> list[Any]:
-    return [
-        [found.documents, found.tokens, found.bytes, found.skipped_documents],
-        found.seconds,
-        [
-            [side, document.source, document.number, document.file, document.skipped, reason]
-            for side, document, reason in found.skipped
-        ],
-        skipped,
-    ]
-
-
-def _from_json(values: list[Any]) -> tuple[Proof, int]:
-    counts, seconds, failures, skipped = values
-    documents, tokens, num_bytes, skipped_documents = counts
-    found = Proof(
-        documents,
-        tokens,
-        num_bytes,
-        tuple(seconds),
-        tuple(
-            Failure(side, Document(source, number, b"", file, before), reason)
-            for side, source, number, file, before, reason in failures
-        ),
-        skipped_documents,
-    )
-    return found, skipped
 
 
 # ---------------------------------------------------------------------- peers

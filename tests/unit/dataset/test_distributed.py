@@ -317,8 +317,8 @@ def _stop_after(patch: Any, blocks: int, *, in_buckets: bool) -> None:
         if len(seen) == blocks:
             raise KeyboardInterrupt
 
-    def publish(self: Any, result: Any, *, is_last: bool = False) -> None:
-        record(self, result, is_last=is_last)
+    def publish(self: Any, *, is_last: bool = False, **found: Any) -> None:
+        record(self, is_last=is_last, **found)
         if is_last or self._stage == _stream.ORDER:
             raise KeyboardInterrupt
 

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import byteweld
 from byteweld._folders import LocalFolder
 from byteweld.dataset import _document_files, _stream, make
+from byteweld.dataset._document_files import DocumentFiles
 from byteweld.dataset._manifest import Manifest
+from byteweld.dataset.options import Options
+from byteweld.jobs import LocalRunner, RankRunner
 from byteweld.jobs._work import write_record
+from byteweld.sources import open_sources
 from tests.helpers.tokenized import EOT, digests, make_documents, make_tokenizer, write_jsonl
 
 
@@ -170,6 +176,43 @@ def test_every_byte_of_a_record_counts(tok, broken, tmp_path, name):
             byteweld.tokenize(broken, tok, out=out, shuffle=True, on_error="skip")
     path.write_bytes(data)
     byteweld.tokenize(broken, tok, out=out, shuffle=True, on_error="skip")
+
+
+@pytest.mark.parametrize("value", [None, [], {"files": 1}, [1, {}], [[[], [], False], {"a": -1}]])
+def test_records_of_other_values_are_damaged(tok, broken, tmp_path, value):
+    """Whatever wrote them: what other processes wrote is checked like any file."""
+    out = tmp_path / "out"
+    with pytest.raises(byteweld.CorpusError):
+        byteweld.tokenize(broken, tok, out=out)
+    for name in ("stream/0000000.json", "job.json"):
+        write_record(LocalFolder(out / ".unfinished"), name, value)
+        with pytest.raises(byteweld.FormatError, match=f"{name}: damaged: .*expected"):
+            byteweld.tokenize(broken, tok, out=out, on_error="skip")
+
+
+def test_a_slice_whose_record_has_other_values_is_not_encoded(tok, corpus, tmp_path):
+    out = tmp_path / "out"
+    sources = open_sources(corpus)
+    make.encode_share(RankRunner(0, 1), sources, tok, str(out), Options().complete(tok))
+    for value in ([{"documents": "1"}, {}], [], [{}, {}]):
+        write_record(LocalFolder(out / ".unfinished"), "slices/0000000.json", value)
+        with pytest.raises(FileNotFoundError, match="1 of 1 slices are not encoded yet"):
+            make.merge_ranks(str(out), LocalRunner())
+
+
+def test_what_does_not_fit_on_the_disk_is_an_error(tmp_path):
+    """Even if it was still in a buffer when the files were closed."""
+    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, unlimited[1]))
+    try:
+        with (
+            pytest.raises(OSError, match="File too large") as caught,
+            DocumentFiles(tmp_path / "a", np.dtype("<u2")) as files,
+        ):
+            files.append(np.zeros(1000, np.uint32), np.array([1000]))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+    assert str(caught.value.filename) == str(tmp_path / "a.tokens")
 
 
 @pytest.mark.parametrize("options", [{}, {"shuffle": True}])
