@@ -62,7 +62,7 @@ def test_counts_are_saved_and_not_overwritten(run, tmp_path):
     assert run("count", "a.txt", "--out", "counts") == (
         2,
         b"",
-        "byteweld: counts already contains counts; pass --force to replace them\n",
+        "byteweld: counts exists; pass --force to replace it\n",
     )
     assert run("count", "a.txt", "a.txt", "--out", "counts", "--force").code == 0
     assert byteweld.Counts.load("counts").total == 6

@@ -199,7 +199,7 @@ def test_broken_records_name_the_slice_the_file_and_the_line(tmp_path, run):
 MISUSES = {
     ("--rank", "0"): "--rank and --world-size belong together; pass both",
     ("--world-size", "4"): "--rank and --world-size belong together; pass both",
-    ("--rank", "4", "--world-size", "4"): "--rank is 4; it must be below --world-size, which is 4",
+    ("--rank", "4", "--world-size", "4"): "--rank is 4; expected a whole number from 0 to 3",
     ("--rank", "-1", "--world-size", "4"): "--rank is -1; it must be at least 0",
     ("--rank", "0", "--world-size", "0"): "--world-size is 0; it must be at least 1",
     ("--rank", "0", "--world-size", "2", "--runner", "ray"): "leave one out",

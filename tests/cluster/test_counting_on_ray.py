@@ -86,7 +86,7 @@ def test_counts_are_those_of_one_process(
     code, _, said = run_byteweld(tmp_path, *line)
     assert (code, said) == (
         2,
-        "byteweld: cli already contains counts; pass --force to replace them\n",
+        "byteweld: cli exists; pass --force to replace it\n",
     )
     code, _, said = run_byteweld(tmp_path, *line, "--force")
     assert (code, digests(tmp_path / "cli")) == (0, expected), said

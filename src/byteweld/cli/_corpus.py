@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from typing import Self
 
 import byteweld
 from byteweld.cli import _input, _output
@@ -29,24 +28,19 @@ def open_all(
     return found
 
 
-class Bars:
+class Bars(contextlib.ExitStack):
     """Progress bars, one at a time: a new stage or total replaces the current one."""
 
     def __init__(self, sources: Sources) -> None:
-        self.is_compressed = is_compressed(sources)
-        self._stack = contextlib.ExitStack()
+        super().__init__()
+        corpus = sources.corpus
+        self.is_compressed = corpus is not None and corpus.has_compressed
         self._shown: tuple[str, int | None] | None = None
         self._advance: Callable[[int], None] = lambda done: None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
-
     def close(self) -> None:
         """Remove the bar."""
-        self._stack.close()
+        super().close()
         self._shown = None
 
     def show(
@@ -70,17 +64,12 @@ class Bars:
                 is_compressed=self.is_compressed,
                 detail=detail,
             )
-            self._advance = self._stack.enter_context(bar)
+            self._advance = self.enter_context(bar)
         self._advance(done)
 
     def count(self, done: int, total: int | None) -> None:
         """Show the number of bytes counted."""
         self.show("counting", done, total, "bytes")
-
-
-def is_compressed(sources: Sources) -> bool:
-    """Whether any file is compressed, so that its size is not the size of its text."""
-    return sources.corpus is not None and sources.corpus.has_compressed
 
 
 def count_sentence(counted: Counted, *, is_compressed: bool) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
 from byteweld._memory import parse_memory
-from byteweld.cli import _errors, _input
+from byteweld.cli import _errors, _input, _output
 from byteweld.cli import _options as options
 from byteweld.jobs import RUNNERS, LocalRunner, RankRunner, Runner, open_runner
 
@@ -104,10 +104,6 @@ class RankOptions(NamedTuple):
             return None
         if self.rank is None or self.world_size is None:
             raise _errors.UsageError("--rank and --world-size belong together; pass both")
-        if self.rank >= self.world_size:
-            raise _errors.UsageError(
-                f"--rank is {self.rank}; it must be below --world-size, which is {self.world_size}"
-            )
         if runner.runner != "local":
             raise _errors.UsageError("--rank is for processes without --runner; leave one out")
         if _input.STDIN in sources:
@@ -118,3 +114,10 @@ class RankOptions(NamedTuple):
         for name in given.keys() - {"slice_bytes", "max_failures"}:
             raise _errors.UsageError(f"--{name.replace('_', '-')} has no effect with --rank")
         return RankRunner(self.rank, self.world_size, num_threads=threads, **given)
+
+
+def say_rank(rank: RankRunner, out: str) -> None:
+    """Say that a rank is done."""
+    _output.say(
+        f"rank {rank.rank} of {rank.world_size} is done; when all are: byteweld merge {out}"
+    )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import time
 from pathlib import Path
+from typing import Any
 
 import byteweld
 from byteweld.cli import _corpus, _errors, _output
 from byteweld.cli import _options as options
-from byteweld.cli._runner import RankOptions, RunnerOptions
+from byteweld.cli._runner import RankOptions, RunnerOptions, say_rank
 from byteweld.corpus import Corpus
-from byteweld.jobs import RankRunner, Runner
 from byteweld.jobs.counting import count_share, count_sources, counted, saved_counts
 from byteweld.render import visible
 from byteweld.sources import Sources
@@ -57,27 +57,31 @@ def run(
     chosen = options.make_recipe(
         recipe, changes, specials_file=specials_file, ascii_only=ascii_only
     )
-    if out is not None:
-        _check_out(out, force=force)
+    if out is not None:  # imports pyarrow, so that the memory limit accounts for it
+        byteweld.Counts.check_saving(out, overwrite=force)
     runner.check(source, threads)
     rank = ranks.open(runner, source, threads)
+    if rank is not None and out is None:
+        raise _errors.UsageError("--rank needs --out, next to which the ranks put their counts")
     sources = _corpus.open_all(source, chosen, reading)
-    if rank is not None:
-        _count_share(rank, sources, chosen, out, memory)
+    bars = _corpus.Bars(sources)
+    how: dict[str, Any] = {"memory": memory, "progress": bars.count}
+    if rank is not None and out is not None:
+        with bars:
+            count_share(rank, _only_files(sources), chosen, out, **how)
+        say_rank(rank, out)
         return
-    with runner.open() as running, _corpus.Bars(sources) as bars:
+    with runner.open() as running, bars:
         if running is not None and out is not None and prune is None and not json:
-            _count_on(running, sources, chosen, out, memory, bars, force=force)
+            # Tasks write the counts: they are not loaded here.
+            started = time.perf_counter()
+            corpus = _only_files(sources)
+            with counted(running, corpus, chosen, near=out, overwrite=force, **how) as merged:
+                merged.publish(Path(out), overwrite=force)
+            bars.close()
+            say_saved(out, time.perf_counter() - started)
             return
-        found = count_sources(
-            sources,
-            chosen,
-            runner=running,
-            near=out,
-            num_threads=threads,
-            memory=memory,
-            progress=bars.count,
-        )
+        found = count_sources(sources, chosen, runner=running, near=out, num_threads=threads, **how)
     counts = found.counts if prune is None else found.counts.prune(prune, memory=memory)
     pruned = found._replace(counts=counts)
     _output.say(_corpus.count_sentence(pruned, is_compressed=bars.is_compressed))
@@ -108,27 +112,6 @@ def run(
             _output.lines([f"{count:>{width},}  {_output.shortened(visible(pretoken[:400]))}"])
 
 
-def _count_on(
-    runner: Runner,
-    sources: Sources,
-    recipe: byteweld.Recipe,
-    out: str,
-    memory: str | None,
-    bars: _corpus.Bars,
-    *,
-    force: bool,
-) -> None:
-    """Count files on a runner, whose tasks write the counts: they are not loaded here."""
-    corpus = _only_files(sources)
-    started = time.perf_counter()
-    with counted(
-        runner, corpus, recipe, near=out, memory=memory, overwrite=force, progress=bars.count
-    ) as merged:
-        merged.publish(Path(out), overwrite=force)
-    bars.close()
-    say_saved(out, time.perf_counter() - started)
-
-
 def say_saved(out: str, seconds: float) -> None:
     """Say what was saved by tasks."""
     saved = saved_counts(out)
@@ -145,29 +128,3 @@ def _only_files(sources: Sources) -> Corpus:
     if sources.corpus is None or sources.tables:
         raise _errors.UsageError("tasks count files; leave saved counts out")
     return sources.corpus
-
-
-def _count_share(
-    rank: RankRunner,
-    sources: Sources,
-    recipe: byteweld.Recipe,
-    out: str | None,
-    memory: str | None,
-) -> None:
-    """Count the share of one rank."""
-    if out is None:
-        raise _errors.UsageError("--rank needs --out, next to which the ranks put their counts")
-    corpus = _only_files(sources)
-    with _corpus.Bars(sources) as bars:
-        count_share(rank, corpus, recipe, out, memory=memory, progress=bars.count)
-    _output.say(
-        f"rank {rank.rank} of {rank.world_size} is done; when all are: byteweld merge {out}"
-    )
-
-
-def _check_out(out: str, *, force: bool) -> None:
-    """Raise before counting, not after, if the counts cannot be saved."""
-    if byteweld.Counts.is_saved_at(out) and not force:
-        raise FileExistsError(f"{out} already contains counts; pass --force to replace them")
-    # This imports pyarrow, so that the memory limit accounts for it.
-    byteweld.Counts.check_saving(out, overwrite=force)

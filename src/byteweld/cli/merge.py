@@ -52,5 +52,5 @@ def run(
             count.say_saved(out, time.perf_counter() - started)
             return
         with tokenize.Bars(Sources()) as bars:
-            result = dataset.merge_ranks(out, running, progress=bars.show)
+            result = dataset.merge_ranks(out, running, progress=bars.on_progress)
     tokenize.show(result, out, time.perf_counter() - started)

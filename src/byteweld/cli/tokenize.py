@@ -11,12 +11,12 @@ import byteweld
 from byteweld.cli import _corpus, _errors, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Fields
-from byteweld.cli._runner import RankOptions, RunnerOptions
+from byteweld.cli._runner import RankOptions, RunnerOptions, say_rank
 from byteweld.dataset.estimate import Estimate, estimate
 from byteweld.dataset.make import Made, Progress, encode_share
 from byteweld.dataset.make import make as make_dataset
 from byteweld.dataset.options import Options, Plan
-from byteweld.jobs import RankRunner, Runner
+from byteweld.jobs import Runner
 from byteweld.sources import Sources
 
 EXAMPLES = """
@@ -91,7 +91,14 @@ def run(
             _output.lines(_estimate_lines(found, plan, out))
         return
     if rank is not None:
-        _encode_share(rank, sources, tok, out, plan, force=force)
+        if force:
+            raise _errors.UsageError(
+                "--force would remove what other ranks have done; remove the folder before they "
+                "start"
+            )
+        with Bars(sources) as bars:
+            encode_share(rank, sources, tok, out, plan, progress=bars.on_progress)
+        say_rank(rank, out)
         return
     with runner.open() as running:
         made, seconds = make(sources, tok, out, plan, threads=threads, force=force, runner=running)
@@ -122,30 +129,9 @@ def make(
             runner=runner,
             overwrite=force,
             num_threads=threads,
-            progress=bars.show,
+            progress=bars.on_progress,
         )
     return made, time.perf_counter() - started
-
-
-def _encode_share(
-    rank: RankRunner,
-    sources: Sources,
-    tok: byteweld.Tokenizer,
-    out: str,
-    plan: Plan,
-    *,
-    force: bool,
-) -> None:
-    """Encode the share of one rank."""
-    if force:
-        raise _errors.UsageError(
-            "--force would remove what other ranks have done; remove the folder before they start"
-        )
-    with Bars(sources) as bars:
-        encode_share(rank, sources, tok, out, plan, progress=bars.show)
-    _output.say(
-        f"rank {rank.rank} of {rank.world_size} is done; when all are: byteweld merge {out}"
-    )
 
 
 def show(made: Made, out: str, seconds: float) -> None:
@@ -155,27 +141,18 @@ def show(made: Made, out: str, seconds: float) -> None:
     _output.lines(_lines(made.manifest, out, None if made.was_complete else seconds))
 
 
-class Bars:
+class Bars(_corpus.Bars):
     """A progress bar for each stage."""
 
-    def __init__(self, sources: Sources) -> None:
-        self._bars = _corpus.Bars(sources)
-        self._latest: Progress | None = None
+    _latest: Progress | None = None
 
-    def __enter__(self) -> Bars:
-        self._bars.__enter__()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._bars.__exit__(*error)
-
-    def show(self, event: Progress) -> None:
+    def on_progress(self, event: Progress) -> None:
         """Show how far the run is; say at once if it resumes, or why it starts over."""
         if event.note:
             _output.say(event.note)
         self._latest = event
         unit: _output.Unit = _UNITS.get(event.stage, "documents")
-        self._bars.show(event.stage, event.done, event.total, unit, self._detail)
+        self.show(event.stage, event.done, event.total, unit, self._detail)
 
     def _detail(self) -> str:
         event = self._latest
