@@ -184,8 +184,8 @@ def test_the_proof_finds_every_kind_of_difference(tiny):
         ({"roles": {"eos": 256}}, "roles: {} became {'eos': 256}"),
     ]:
         outcome = _probe.prove(tiny, different(tiny, **changes), [])
-        assert isinstance(outcome, _probe.Difference)
-        assert outcome.what.startswith(words)
+        assert isinstance(outcome, str)
+        assert outcome.startswith(words)
 
 
 def test_the_proof_compares_ids_and_shows_the_first_that_differ():
@@ -195,10 +195,8 @@ def test_the_proof_compares_ids_and_shows_the_first_that_differ():
     by_merge = byteweld.Tokenizer(byteweld.Vocabulary(tokens, merges, pattern=None))
     by_rank = byteweld.Tokenizer(byteweld.Vocabulary(tokens, pattern=None, ranking="ranks"))
     outcome = _probe._compare_ids(by_merge, by_rank, [b"ab", b"abc"])
-    assert outcome == _probe.Difference(
-        "the ids of b'abc' differ from token 0: [97, 257] became [256, 99]"
-    )
-    assert isinstance(_probe.prove(by_merge, by_rank, []), _probe.Difference)
+    assert outcome == "the ids of b'abc' differ from token 0: [97, 257] became [256, 99]"
+    assert isinstance(_probe.prove(by_merge, by_rank, []), str)
     assert isinstance(_probe.prove(by_rank, by_rank, [b"abc"]), _probe.Proof)
 
 

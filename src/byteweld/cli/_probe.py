@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 import byteweld
 from byteweld._text import batches
 from byteweld.cli import _input
-from byteweld.proof import Position, first_difference, ids_of
+from byteweld.proof import first_difference, ids_of
 from byteweld.vocab import ASCII_BYTES
-
-if TYPE_CHECKING:
-    from byteweld.proof import Encoded
 
 # Strings on which tokenizers tend to differ. Each is encoded alone, and all of them joined.
 HARD_STRINGS: tuple[bytes, ...] = (
@@ -44,12 +41,6 @@ HARD_STRINGS: tuple[bytes, ...] = (
 )
 
 
-class Difference(NamedTuple):
-    """The first difference, in words."""
-
-    what: str
-
-
 class Proof(NamedTuple):
     """What was compared."""
 
@@ -60,8 +51,11 @@ class Proof(NamedTuple):
 
 def prove(
     first: byteweld.Tokenizer, second: byteweld.Tokenizer, corpus: Iterable[bytes]
-) -> Proof | Difference:
-    """Compare two tokenizers: their vocabularies, then the ids of probes and of a corpus."""
+) -> Proof | str:
+    """Compare the vocabularies of two tokenizers, then the ids of probes and of a corpus.
+
+    Returns what was compared or, in words, the first difference.
+    """
     difference = _compare_vocabularies(first.vocab, second.vocab)
     if difference is not None:
         return difference
@@ -75,34 +69,22 @@ def prove(
     return Proof(len(first), texts, size)
 
 
-def _compare_vocabularies(
-    first: byteweld.Vocabulary, second: byteweld.Vocabulary
-) -> Difference | None:
-    if dict(first.tokens) != dict(second.tokens):
-        odd = next(
-            i
-            for i in sorted({*first.tokens, *second.tokens})
-            if first.tokens.get(i) != second.tokens.get(i)
-        )
-        return Difference(
-            f"token {odd} was {first.tokens.get(odd)!r} and is {second.tokens.get(odd)!r}"
-        )
+def _compare_vocabularies(first: byteweld.Vocabulary, second: byteweld.Vocabulary) -> str | None:
+    before, after = dict(first.tokens), dict(second.tokens)
+    if before != after:
+        odd = min(i for i in before.keys() | after.keys() if before.get(i) != after.get(i))
+        return f"token {odd} was {before.get(odd)!r} and is {after.get(odd)!r}"
     # Ranks may have become an equivalent merge list; then only the ids can be compared.
     if first.ranking == second.ranking and first.merge_ids != second.merge_ids:
-        return Difference(
-            f"the merges differ: {len(first.merge_ids)} became {len(second.merge_ids)}"
-            if len(first.merge_ids) != len(second.merge_ids)
-            else "the merges differ in their order"
-        )
-    pairs: list[tuple[str, Any, Any]] = [
-        ("special tokens", dict(first.special_tokens), dict(second.special_tokens)),
-        ("pattern", first.pattern, second.pattern),
-        ("roles", dict(first.roles), dict(second.roles)),
-        ("alphabet", first.alphabet, second.alphabet),
-    ]
-    for what, before, after in pairs:
-        if before != after:
-            return Difference(f"{what}: {before!r} became {after!r}")
+        if len(first.merge_ids) == len(second.merge_ids):
+            return "the merges differ in their order"
+        return f"the merges differ: {len(first.merge_ids)} became {len(second.merge_ids)}"
+    for name in ("special_tokens", "pattern", "roles", "alphabet"):
+        one, other = (getattr(vocab, name) for vocab in (first, second))
+        if isinstance(one, Mapping):
+            one, other = dict(one), dict(other)
+        if one != other:
+            return f"{name.replace('_', ' ')}: {one!r} became {other!r}"
     return None
 
 
@@ -125,22 +107,17 @@ def _texts(vocab: byteweld.Vocabulary, corpus: Iterable[bytes]) -> Iterator[byte
 
 def _compare_ids(
     first: byteweld.Tokenizer, second: byteweld.Tokenizer, batch: list[bytes]
-) -> Difference | None:
-    settings: tuple[dict[str, Any], ...] = (
-        {"disallowed_special": ()},
-        {"allowed_special": "all", "disallowed_special": ()},
-    )
-    for setting in settings:
-        before = first.encode_ragged(batch, **setting)
-        after = second.encode_ragged(batch, **setting)
+) -> str | None:
+    for allowed in (frozenset[str](), "all"):
+        before, after = (
+            tok.encode_ragged(batch, allowed_special=allowed, disallowed_special=())
+            for tok in (first, second)
+        )
         found = first_difference(before, after)
         if found is not None:
-            return Difference(_in_words(batch[found.text], found, before, after))
+            text = batch[found.text]
+            shown = f"{text[:40]!r}{'...' if len(text) > 40 else ''}"
+            some = slice(found.token, found.token + 5)
+            was, became = (ids_of(ids, found.text)[some].tolist() for ids in (before, after))
+            return f"the ids of {shown} differ from token {found.token}: {was} became {became}"
     return None
-
-
-def _in_words(text: bytes, first: Position, before: Encoded, after: Encoded) -> str:
-    shown = f"{text[:40]!r}{'...' if len(text) > 40 else ''}"
-    some = slice(first.token, first.token + 5)
-    was, became = (ids_of(ids, first.text)[some].tolist() for ids in (before, after))
-    return f"the ids of {shown} differ from token {first.token}: {was} became {became}"

@@ -6,7 +6,6 @@ import contextlib
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import byteweld
 from byteweld import formats
@@ -77,12 +76,13 @@ def run(
     expected = tok if held is tok.vocab else byteweld.Tokenizer(held)
     # A temporary copy is verified first, so a bad file never replaces a good one.
     with _saved_aside(tok, target, force=force) as copy:
-        outcome = _probe.prove(expected, _reload(copy), _documents(corpus or [], reading))
-        if isinstance(outcome, _probe.Difference):
-            _output.say(f"byteweld: {out} would not be the same tokenizer: {outcome.what}")
+        written = byteweld.load(copy.path, format=copy.format)
+        outcome = _probe.prove(expected, written, _documents(corpus or [], reading))
+        if isinstance(outcome, str):
+            _output.say(f"byteweld: {out} would not be the same tokenizer: {outcome}")
             _output.say("nothing was written")
             if json:
-                _output.report({"out": out, "same": False, "difference": outcome.what})
+                _output.report({"out": out, "same": False, "difference": outcome})
             return NO
         _targets.save(tok, target, force=force)
         _check_written(Path(copy.path).parent, _targets.named_path(target).parent)
@@ -94,20 +94,26 @@ def run(
         _output.say(f"lost: {lost}")
     traits = "special tokens, pattern and roles" if lost is None else "special tokens and roles"
     how = "" if lost is None else f" with pattern {options.pattern_words(held.pattern)}"
+    own = "" if corpus else " (use --corpus to add your own)"
     _output.say(
-        f"verified: the same {outcome.tokens:,} tokens, merges, {traits}; "
-        f"the same ids{how} for {_output.amount(outcome.texts, 'string')}, "
-        + _output.size(outcome.bytes)
-        + ("" if corpus else " (use --corpus to add your own)")
+        f"verified: the same {outcome.tokens:,} tokens, merges, {traits}; the same ids{how} for "
+        f"{_output.amount(outcome.texts, 'string')}, {_output.size(outcome.bytes)}{own}"
     )
     _output.say(f"wrote {out}: {_output.amount(len(tok), 'token')}")
     if json:
-        _output.report(_report(expected, out, outcome) | {"dropped": drop or [], "lost": lost})
+        _output.report(
+            {
+                "out": out,
+                "same": True,
+                "tokens": outcome.tokens,
+                "texts_compared": outcome.texts,
+                "bytes_compared": outcome.bytes,
+                "fingerprint": expected.vocab.fingerprint,
+                "dropped": drop or [],
+                "lost": lost,
+            }
+        )
     return DONE
-
-
-def _reload(target: _targets.Target) -> byteweld.Tokenizer:
-    return byteweld.load(target.path, format=target.format)
 
 
 def _documents(sources: Sequence[str], reading: ReadingOptions) -> Iterator[bytes]:
@@ -152,14 +158,3 @@ def _check_written(verified: Path, folder: Path) -> None:
             raise _errors.UsageError(
                 f"{file} is not the file that was verified; another process wrote to it"
             )
-
-
-def _report(tok: byteweld.Tokenizer, out: str, proof: _probe.Proof) -> dict[str, Any]:
-    return {
-        "out": out,
-        "same": True,
-        "tokens": proof.tokens,
-        "texts_compared": proof.texts,
-        "bytes_compared": proof.bytes,
-        "fingerprint": tok.vocab.fingerprint,
-    }

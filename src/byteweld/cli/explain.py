@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import byteweld
@@ -81,7 +81,6 @@ def run(
         tokenizer (-t PATH): The tokenizer: a file, a folder, or the name of a vocabulary (see
             `byteweld list`). Default: tokenizer.json.
     """
-    explained: Any
     shown = Shown(html, json=json, force=force)
     sources = _input.sources("explain", source, text)
     if train:
@@ -97,49 +96,48 @@ def run(
         given = {"pattern": pattern, "special_tokens": special}
         changes = {name: value for name, value in given.items() if value is not None}
         chosen = options.make_recipe(recipe or "plain", changes)
-        explained = _explain_training(
-            _open(sources, text, chosen, reading), chosen, vocab_size, threads, memory
+        opened = _open(sources, text, chosen, reading)
+        training = _explain_training(opened, chosen, vocab_size, threads, memory)
+        shown.show("Training, step by step", training)
+        return
+    if recipe is not None or vocab_size is not None:
+        raise _errors.UsageError("--recipe and --vocab-size need --train")
+    if threads or memory or reading:
+        raise _errors.UsageError("--threads, --memory and the reading options need --train")
+    if len(sources) > 1:
+        raise _errors.UsageError(
+            "explain takes one SOURCE; put text that contains spaces in quotes"
         )
-    else:
-        if recipe is not None or vocab_size is not None:
-            raise _errors.UsageError("--recipe and --vocab-size need --train")
-        if threads or memory or reading:
-            raise _errors.UsageError("--threads, --memory and the reading options need --train")
-        if len(sources) > 1:
-            raise _errors.UsageError(
-                "explain takes one SOURCE; put text that contains spaces in quotes"
-            )
-        tok = options.load_tokenizer(
-            tokenizer or options.DEFAULT_TOKENIZER,
-            format=format,
-            pattern=pattern,
-            special=special,
-            no_special=no_special,
-        )
-        explained = byteweld.explain(
-            tok,
-            _documents(sources, text)[0],
-            max_pretoken_bytes=max_pretoken_bytes or _MAX_PRETOKEN_BYTES,
-            **options.special_arguments(special_text or "fail"),
-        )
-    shown.show(
-        "Training, step by step" if train else "Why these tokens",
-        explained,
+    tok = options.load_tokenizer(
+        tokenizer or options.DEFAULT_TOKENIZER,
+        format=format,
+        pattern=pattern,
+        special=special,
+        no_special=no_special,
     )
+    encoding = byteweld.explain(
+        tok,
+        _documents(sources, text)[0],
+        max_pretoken_bytes=max_pretoken_bytes or _MAX_PRETOKEN_BYTES,
+        **options.special_arguments(special_text or "fail"),
+    )
+    shown.show("Why these tokens", encoding)
 
 
 def _documents(sources: Sequence[str], text: str | None) -> list[bytes]:
     if text is not None:
         return [_input.argument_bytes(text)]
-    return [_document(source) for source in sources]
+    _say_files(source for source in sources if _input.is_file(source))
+    return [
+        _input.read(source) if _input.is_file(source) else _input.argument_bytes(source)
+        for source in sources
+    ]
 
 
-def _document(source: str) -> bytes:
-    if not _input.is_file(source):
-        return _input.argument_bytes(source)
-    if source != _input.STDIN:
-        _output.say(f"reading {source}")
-    return _input.read(source)
+def _say_files(sources: Iterable[str]) -> None:
+    for source in sources:
+        if source != _input.STDIN:
+            _output.say(f"reading {source}")
 
 
 def _open(
@@ -152,14 +150,12 @@ def _open(
     if files and len(files) < len(given):
         missing = next(source for source in given if source not in files)
         raise _errors.UsageError(f"{missing}: no such file; pass either files or text")
-    if not files:
-        if reading:
-            raise _errors.UsageError("the reading options are for files; the SOURCE is text")
-        return Sources(documents=_documents(given, text))
-    for source in files:
-        if source != _input.STDIN:
-            _output.say(f"reading {source}")
-    return _corpus.open_all(files, recipe, reading)
+    if files:
+        _say_files(files)
+        return _corpus.open_all(files, recipe, reading)
+    if reading:
+        raise _errors.UsageError("the reading options are for files; the SOURCE is text")
+    return Sources(documents=_documents(given, text))
 
 
 def _is_glob(source: str) -> bool:
