@@ -7,7 +7,7 @@ import json
 import pytest
 
 import byteweld
-from byteweld.cli import _probe, convert
+from byteweld.cli import _probe
 
 
 def names(folder):
@@ -154,7 +154,12 @@ def test_if_the_proof_fails_nothing_is_written_and_the_exit_code_is_1(
     run, saved, tiny, tmp_path, monkeypatch, force
 ):
     wrong = different(tiny, pattern=byteweld.PATTERNS["o200k"])
-    monkeypatch.setattr(convert, "_reload", lambda target: wrong)
+    load = byteweld.load
+
+    def load_wrong(path, **options):
+        return load(path, **options) if path == "tokenizer.json" else wrong
+
+    monkeypatch.setattr(byteweld, "load", load_wrong)
     if force:
         (tmp_path / "out.json").write_bytes(b"precious")
     before = names(tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import byteweld
 from byteweld.cli import _input, _output
@@ -56,14 +57,8 @@ class Bars(contextlib.ExitStack):
             self.close()
             self._shown = (what, total)
             already = done if unit == "merges" else 0
-            bar = _output.progress(
-                what,
-                total,
-                unit,
-                already=already,
-                is_compressed=self.is_compressed,
-                detail=detail,
-            )
+            how: dict[str, Any] = {"already": already, "is_compressed": self.is_compressed}
+            bar = _output.progress(what, total, unit, detail=detail, **how)
             self._advance = self.enter_context(bar)
         self._advance(done)
 
@@ -71,30 +66,29 @@ class Bars(contextlib.ExitStack):
         """Show the number of bytes counted."""
         self.show("counting", done, total, "bytes")
 
-
-def count_sentence(counted: Counted, *, is_compressed: bool) -> str:
-    """Summarize a count in one sentence."""
-    counts = counted.counts
-    parts = []
-    if counted.files:
-        size = _output.size(counted.file_bytes or 0, is_compressed=is_compressed)
-        parts.append(f"{_output.amount(counted.files, 'file')}, {size}")
-    if counted.tables:
-        parts.append(f"{_output.amount(counted.tables, 'table')} of counts")
-    sentence = (
-        f"counted {_output.amount(counts.total, 'pre-token')}, {len(counts):,} distinct, "
-        f"in {' and '.join(parts)} ({_output.seconds(counted.seconds)})"
-    )
-    if counts.skipped_documents:
-        sentence += f"; skipped {_output.amount(counts.skipped_documents, 'document')}"
-    if counts.pruning is not None:
-        pruning = counts.pruning
-        sentence += (
-            f"; pruned {_output.amount(pruning.distinct, 'distinct pre-token')} below "
-            f"{pruning.threshold:,}, {pruning.occurrences:,} in total: pair counts are too small "
-            f"by at most {pruning.pair_error:,}"
+    def say_counted(self, counted: Counted) -> None:
+        """Summarize a count in one sentence."""
+        counts = counted.counts
+        parts = []
+        if counted.files:
+            size = _output.size(counted.file_bytes or 0, is_compressed=self.is_compressed)
+            parts.append(f"{_output.amount(counted.files, 'file')}, {size}")
+        if counted.tables:
+            parts.append(f"{_output.amount(counted.tables, 'table')} of counts")
+        sentence = (
+            f"counted {_output.amount(counts.total, 'pre-token')}, {len(counts):,} distinct, "
+            f"in {' and '.join(parts)} ({_output.seconds(counted.seconds)})"
         )
-    return sentence
+        if counts.skipped_documents:
+            sentence += f"; skipped {_output.amount(counts.skipped_documents, 'document')}"
+        if counts.pruning is not None:
+            pruning = counts.pruning
+            sentence += (
+                f"; pruned {_output.amount(pruning.distinct, 'distinct pre-token')} below "
+                f"{pruning.threshold:,}, {pruning.occurrences:,} in total: pair counts are too "
+                f"small by at most {pruning.pair_error:,}"
+            )
+        _output.say(sentence)
 
 
 def bytes_per_token(
@@ -109,10 +103,8 @@ def bytes_per_token(
         return tok.training.bytes_per_token
     import numpy as np
 
-    num_bytes = num_tokens = 0
+    num_tokens = 0
     for batch, weight in counts.batches():
         _, offsets = tok.encode_ragged(batch, num_threads=threads, disallowed_special=())
-        lengths = np.array([len(pretoken) for pretoken in batch], np.uint64)
         num_tokens += int(np.dot(np.diff(offsets).astype(np.uint64), weight))
-        num_bytes += int(np.dot(lengths, weight))
-    return num_bytes / num_tokens if num_tokens else None
+    return counts.total_bytes / num_tokens if num_tokens else None

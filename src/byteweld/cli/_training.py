@@ -60,7 +60,7 @@ class Display(_corpus.Bars):
                 f"{_output.amount(merges, 'merge')} learned"
             )
         if not self._is_quiet:
-            _output.say(_corpus.count_sentence(self.counted, is_compressed=self.is_compressed))
+            self.say_counted(self.counted)
         if self._estimated_size is not None:
             most = self.counted.counts.training_bytes(self._estimated_size)
             _output.say(f"learning the merges, on this machine, takes at most {_output.size(most)}")

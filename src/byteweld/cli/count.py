@@ -84,7 +84,7 @@ def run(
         found = count_sources(sources, chosen, runner=running, near=out, num_threads=threads, **how)
     counts = found.counts if prune is None else found.counts.prune(prune, memory=memory)
     pruned = found._replace(counts=counts)
-    _output.say(_corpus.count_sentence(pruned, is_compressed=bars.is_compressed))
+    bars.say_counted(pruned)
     if out is not None:
         counts.save(out, overwrite=force)
         _output.say(f"wrote {out}: {_output.amount(len(counts), 'distinct pre-token')}")

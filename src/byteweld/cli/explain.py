@@ -177,7 +177,7 @@ def _explain_training(
         counted = sources.count(recipe, num_threads=threads, memory=memory, progress=bars.count)
         bars.close()
         if (counted.files or 0) > 1 or counted.tables:
-            _output.say(_corpus.count_sentence(counted, is_compressed=bars.is_compressed))
+            bars.say_counted(counted)
         planned = vocab_size - recipe.minimum_size
         return byteweld.explain_training(
             counted.counts,
