@@ -111,11 +111,17 @@ class Dataset:
         >>> documents = ["hello", "hello world"]
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     made = byteweld.tokenize(documents=documents, tokenizer=tok, out=folder)
-        ...     data = byteweld.open_dataset(folder)
+        ...     data = byteweld.open_dataset(folder, tok)
         ...     len(data), data.num_tokens, data.lengths.tolist(), str(data.dtype)
         ...     [ids.tolist() for ids in data]
+        ...     data.head(1, 2).tolist(), data.text(1), data.shard_of(1).files[0].name
+        ...     data.tokens(1, 4).tolist()  # across documents
+        ...     [lengths.tolist() for lengths in data.length_batches()]
         (2, 5, [2, 3], 'uint16')
         [[263, 265], [263, 264, 265]]
+        ([263, 264], 'hello world<|end|>', 'train.bin')
+        [265, 263, 264]
+        [[2, 3]]
     """
 
     def __init__(
@@ -183,16 +189,6 @@ class Dataset:
         """Yield the number of ids of all documents, some documents at a time.
 
         For datasets with too many documents for `lengths` to fit in memory.
-
-        Examples:
-            >>> import byteweld, tempfile
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
-            >>> documents = ["hello", "hello world"]
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     made = byteweld.tokenize(documents=documents, tokenizer=tok, out=folder)
-            ...     data = byteweld.open_dataset(folder)
-            ...     max(int(lengths.max()) for lengths in data.length_batches())
-            3
         """
         before = 0  # ids of a document that continues
         for number, entry in enumerate(self._shards):
@@ -235,17 +231,7 @@ class Dataset:
         return self.head(number, self._num_tokens)
 
     def head(self, number: int, limit: int) -> NDArray[Any]:
-        """Return the first ids of a document, at most `limit`; the rest is not read.
-
-        Examples:
-            >>> import byteweld, tempfile
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
-            >>> documents = ["hello", "hello world"]
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     made = byteweld.tokenize(documents=documents, tokenizer=tok, out=folder)
-            ...     byteweld.open_dataset(folder).head(1, 2).tolist()
-            [263, 264]
-        """
+        """Return the first ids of a document, at most `limit`; the rest is not read."""
         first = last = bisect_right(self._first_documents, number) - 1
         while (
             first > 0
@@ -262,31 +248,11 @@ class Dataset:
         return joined(pieces, self._manifest.dtype)
 
     def shard_of(self, number: int) -> ShardEntry:
-        """Return the shard in which a document ends: its files, documents and tokens.
-
-        Examples:
-            >>> import byteweld, tempfile
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
-            >>> documents = ["hello", "hello world"]
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     made = byteweld.tokenize(documents=documents, tokenizer=tok, out=folder)
-            ...     byteweld.open_dataset(folder).shard_of(1).files[0].name
-            'train.bin'
-        """
+        """Return the shard in which a document ends: its files, documents and tokens."""
         return self._shards[bisect_right(self._first_documents, number) - 1]
 
     def text(self, index: SupportsIndex) -> str:
-        """Return a document as text, special tokens included; needs the tokenizer.
-
-        Examples:
-            >>> import byteweld, tempfile
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
-            >>> documents = ["hello", "hello world"]
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     made = byteweld.tokenize(documents=documents, tokenizer=tok, out=folder)
-            ...     byteweld.open_dataset(folder, tok).text(0)
-            'hello<|end|>'
-        """
+        """Return a document as text, special tokens included; needs the tokenizer."""
         if self._tokenizer is None:
             raise ValueError("text needs the tokenizer; pass it to open_dataset")
         return self._tokenizer.decode(self[index].astype("uint32"))
@@ -298,15 +264,6 @@ class Dataset:
 
         Raises:
             IndexError: if the split does not have all of them.
-
-        Examples:
-            >>> import byteweld, tempfile
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
-            >>> documents = ["hello", "hello world"]
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     made = byteweld.tokenize(documents=documents, tokenizer=tok, out=folder)
-            ...     byteweld.open_dataset(folder).tokens(1, 4).tolist()
-            [265, 263, 264]
         """
         start, stop = operator.index(start), operator.index(stop)
         if not 0 <= start <= stop <= self._num_tokens:

@@ -59,8 +59,11 @@ class Verification:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     made = byteweld.tokenize(documents=documents, tokenizer=tok, out=folder)
         ...     pathlib.Path(folder, "train.bin").unlink()
-        ...     print(byteweld.verify(folder).problems[0])
+        ...     found = byteweld.verify(folder)
+        >>> print(found.problems[0])
         train.bin, shard train 0: the file is missing
+        >>> found.is_good, found.to_dict()["num_problems"]
+        (False, 1)
     """
 
     path: Path
@@ -77,29 +80,11 @@ class Verification:
 
     @property
     def is_good(self) -> bool:
-        """Whether no problem was found.
-
-        Examples:
-            >>> import byteweld, tempfile
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     made = byteweld.tokenize(documents=["hello"], tokenizer=tok, out=folder)
-            ...     byteweld.verify(folder).is_good
-            True
-        """
+        """Whether no problem was found."""
         return self.num_problems == 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the result as JSON-serializable values.
-
-        Examples:
-            >>> import byteweld, tempfile
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     made = byteweld.tokenize(documents=["hello"], tokenizer=tok, out=folder)
-            ...     byteweld.verify(folder).to_dict()["is_good"]
-            True
-        """
+        """Return the result as JSON-serializable values."""
         problems = [problem.to_dict() for problem in self.problems]
         fields = {**vars(self), "path": str(self.path), "problems": problems}
         return {"is_good": self.is_good, **fields, "notes": list(self.notes)}

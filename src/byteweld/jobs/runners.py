@@ -52,6 +52,9 @@ class Runner(abc.ABC):
         ...     _ = pathlib.Path(folder, "a.txt").write_text("low low lower")
         ...     byteweld.count(f"{folder}/a.txt", runner=runner)
         <Counts 3 pre-tokens, 3 in all>
+        >>> with LocalRunner() as runner:
+        ...     runner.is_one_machine, runner.share([1, 2]), list(runner.map_unordered(len, "ab"))
+        (True, [1, 2], [1, 1])
     """
 
     name: str
@@ -92,23 +95,11 @@ class Runner(abc.ABC):
 
     @property
     def is_one_machine(self) -> bool:
-        """Whether all tasks run on this machine, so that any folder will do for their files.
-
-        Examples:
-            >>> from byteweld.jobs import LocalRunner
-            >>> LocalRunner().is_one_machine
-            True
-        """
+        """Whether all tasks run on this machine, so that any folder will do for their files."""
         return True
 
     def share(self, items: Sequence[Item]) -> Sequence[Item]:
-        """Return the items for this process: all of them, unless it is one of several ranks.
-
-        Examples:
-            >>> from byteweld.jobs import LocalRunner
-            >>> LocalRunner().share([1, 2, 3])
-            [1, 2, 3]
-        """
+        """Return the items for this process: all of them, unless it is one of several ranks."""
         return items
 
     def map_unordered(
@@ -120,12 +111,6 @@ class Runner(abc.ABC):
 
         Raises:
             TaskError: if tasks fail; others go on first, as `max_failures` says.
-
-        Examples:
-            >>> from byteweld.jobs import LocalRunner
-            >>> with LocalRunner() as runner:
-            ...     sorted(runner.map_unordered(len, ["a", "bcd", "ef"]))
-            [1, 2, 3]
         """
         failures: list[Failure] = []
         running = self._run(function, items)
@@ -159,9 +144,8 @@ class LocalRunner(Runner):
 
     Examples:
         >>> from byteweld.jobs import LocalRunner
-        >>> with LocalRunner() as runner:
-        ...     list(runner.map_unordered(str.upper, ["a", "b"]))
-        ['A', 'B']
+        >>> LocalRunner(num_threads=2).threads_per_task
+        2
     """
 
     name = "local"
