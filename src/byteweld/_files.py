@@ -171,6 +171,22 @@ def check_replaceable(target: Path, *, overwrite: bool) -> None:
         raise FileExistsError(f"{target} is {kind}, which is never replaced; choose another name")
 
 
+def inside(folder: Path, name: str) -> Path:
+    """Return the path of a file in a folder; raise if a link on the way to it leads elsewhere.
+
+    The file itself may be a link: removing or replacing it leaves what it leads to, and caches of
+    downloaded datasets consist of links.
+    """
+    path = folder / name
+    if path.parent != folder and not path.parent.resolve().is_relative_to(folder.resolve()):
+        raise FormatError(
+            f"{path.parent} is a link that leads out of {folder}; nothing there is read, written "
+            "or removed: replace the link with a folder",
+            path=path,
+        )
+    return path
+
+
 def check_parent(target: Path) -> None:
     """Raise if a file or folder cannot be created in the nearest existing folder above it."""
     above = next(parent for parent in target.absolute().parents if parent.exists())

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from byteweld._atomic import naming, sync_folder
+from byteweld._files import inside
 from byteweld.corpus._remote import explained, is_remote, remote_system
 from byteweld.errors import FormatError
 
@@ -40,7 +41,7 @@ class LocalFolder:
 
     def folder(self, name: str) -> LocalFolder:
         """Return the folder with a name in this one."""
-        return LocalFolder(self.path / name)
+        return LocalFolder(inside(self.path, f"{name}/file").parent)
 
     def names(self) -> set[str]:
         """Return the names of the files in the folder itself; empty if there is no folder."""
@@ -57,13 +58,13 @@ class LocalFolder:
     def size(self, name: str) -> int | None:
         """Return the size of a file; None if it does not exist."""
         try:
-            return (self.path / name).stat().st_size
+            return inside(self.path, name).stat().st_size
         except (FileNotFoundError, NotADirectoryError):
             return None
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> bytes:
         """Return the bytes of a file from `start` to `stop`."""
-        with (self.path / name).open("rb") as file:
+        with inside(self.path, name).open("rb") as file:
             file.seek(start)
             return file.read() if stop is None else file.read(stop - start)
 
@@ -77,7 +78,7 @@ class LocalFolder:
 
     def put(self, file: Path, name: str, *, sync: bool = False) -> None:
         """Move a file from a scratch folder to the folder; if asked, make sure it is on disk."""
-        target = self.path / name
+        target = inside(self.path, name)
         with naming(target):
             target.parent.mkdir(parents=True, exist_ok=True)
             if sync:
@@ -89,11 +90,12 @@ class LocalFolder:
 
     def remove(self, name: str) -> None:
         """Remove a file, if there is one."""
-        with naming(self.path / name):
-            (self.path / name).unlink(missing_ok=True)
+        path = inside(self.path, name)
+        with naming(path):
+            path.unlink(missing_ok=True)
         if "/" in name:
             with contextlib.suppress(OSError):  # other files are in it
-                (self.path / name).parent.rmdir()
+                path.parent.rmdir()
 
     def remove_all(self) -> None:
         """Remove the folder with all files in it."""
@@ -115,7 +117,7 @@ class LocalFolder:
     @contextlib.contextmanager
     def local(self, name: str) -> Iterator[Path]:
         """Yield the path of a file that has its content: itself, or a copy that is removed."""
-        yield self.path / name
+        yield inside(self.path, name)
 
 
 class RemoteFolder:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from byteweld._atomic import PREFIX
-from byteweld._files import open_regular
+from byteweld._files import inside, open_regular
 from byteweld.corpus import Corpus, Reading, Source, open_corpus
 from byteweld.dataset._findings import Findings, Problem
 from byteweld.dataset._id_checks import IdCheck
@@ -255,7 +255,7 @@ def _check_files(
         digest = hashlib.sha256()
         size = 0
         try:
-            for block in _blocks(folder / file.name):
+            for block in _blocks(inside(folder, file.name)):
                 digest.update(block)
                 size += len(block)
                 progress(found.bytes + size)

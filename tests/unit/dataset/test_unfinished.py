@@ -319,3 +319,50 @@ def test_fewer_documents_than_before(tok, tmp_path, monkeypatch):
             byteweld.tokenize(documents=given, tokenizer=tok, out=tmp_path)
     manifest = byteweld.tokenize(documents=documents, tokenizer=tok, out=tmp_path)
     assert manifest.documents == 9000
+
+
+# ---------------------------------------------------------------------- links
+
+
+@pytest.mark.parametrize("runner", ["here", "tasks"])
+@pytest.mark.parametrize("linked", ["train", ".unfinished"])
+def test_no_link_is_followed_out_of_the_folder(tok, corpus, tmp_path, linked, runner):
+    """A dataset from elsewhere cannot have files removed, read or written next to it."""
+    out, precious = tmp_path / "out", tmp_path / "elsewhere"
+    byteweld.tokenize(corpus, tok, out=out, format="olmo", validation=0.5)
+    if linked == "train":
+        (out / "train").rename(precious)
+        with pytest.raises(byteweld.FormatError, match=r"out/train is a link that leads out of"):
+            (out / "train").symlink_to(precious)
+            list(byteweld.open_dataset(out))
+        problem = byteweld.verify(out).problems[0]
+        assert "is a link that leads out of" in problem.message
+    else:
+        precious.mkdir()
+        (precious / "job.json").write_text("mine")
+        (out / linked).symlink_to(precious)
+    before = digests(precious)
+    for options in ({"format": "olmo", "validation": 0.5}, {}):
+        with pytest.raises(byteweld.FormatError, match=rf"out/{linked} is a link that leads out"):
+            byteweld.tokenize(
+                corpus,
+                tok,
+                out=out,
+                overwrite=True,
+                runner="local" if runner == "here" else LocalRunner(),
+                **options,
+            )
+        assert digests(precious) == before
+
+
+def test_a_dataset_of_links_is_read(tok, corpus, tmp_path):
+    """As a cache of downloads has them; starting over removes the links alone."""
+    out = tmp_path / "out"
+    byteweld.tokenize(corpus, tok, out=tmp_path / "blobs", format="olmo", validation=0.5)
+    before = digests(tmp_path / "blobs")
+    for name in before:
+        (out / name).parent.mkdir(exist_ok=True, parents=True)
+        (out / name).symlink_to(tmp_path / "blobs" / name)
+    assert len(byteweld.open_dataset(out)) > 0 and byteweld.verify(out).is_good
+    byteweld.tokenize(corpus, tok, out=out, overwrite=True)
+    assert digests(tmp_path / "blobs") == before

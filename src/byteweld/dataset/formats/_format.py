@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from byteweld._files import check_regular
+from byteweld._files import check_regular, inside
 from byteweld.dataset._manifest import Manifest, ShardEntry
 from byteweld.dataset._shard import Shard, ShardName
 from byteweld.dataset.formats._documents import Documents, check_amount
@@ -92,7 +92,7 @@ class Format(ABC):
                 f"{entry.split}; expected {expected}",
                 path=folder,
             )
-        return [folder / file.name for file in entry.files]
+        return [inside(folder, file.name) for file in entry.files]
 
     def only_file(self, folder: Path, entry: ShardEntry) -> Path:
         """Return the only file of a shard: regular, and of the size that the manifest states."""
