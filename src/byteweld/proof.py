@@ -57,7 +57,7 @@ class Side(Protocol):
         """Return the ids of the documents, and the seconds that encoding alone took."""
 
 
-class Difference(NamedTuple):
+class Mismatch(NamedTuple):
     """The first document whose ids differ, both lists of ids, and the first token that differs."""
 
     document: Document
@@ -65,7 +65,7 @@ class Difference(NamedTuple):
     ids: tuple[list[int], list[int]]
 
 
-class Failure(NamedTuple):
+class Unencodable(NamedTuple):
     """A document that one side could not encode, and its error."""
 
     side: str
@@ -81,10 +81,10 @@ class Proof:
     tokens: int = 0
     bytes: int = 0
     seconds: tuple[float, float] = (0.0, 0.0)  # that each side spent encoding, on all threads
-    skipped: tuple[Failure, ...] = ()  # the first few
+    skipped: tuple[Unencodable, ...] = ()  # the first few
     skipped_documents: int = 0
-    difference: Difference | None = None
-    failure: Failure | None = None
+    difference: Mismatch | None = None
+    failure: Unencodable | None = None
 
     @property
     def seen(self) -> int:
@@ -169,7 +169,7 @@ def prove(
     """
     proof = Proof()
     for batch, outcome in _outcomes(ours, theirs, documents, num_threads):
-        if isinstance(outcome, Failure):
+        if isinstance(outcome, Unencodable):
             _compare_singly(proof, ours, theirs, batch, skip_failures)
         else:
             _count(proof, outcome, batch)
@@ -217,7 +217,7 @@ class _Compared(NamedTuple):
 
 def _outcomes(
     ours: Side, theirs: Side, documents: Iterable[Document], num_threads: int
-) -> Iterator[tuple[list[Document], _Compared | Failure]]:
+) -> Iterator[tuple[list[Document], _Compared | Unencodable]]:
     """Yield each batch and its outcome in order; a few batches after it are already at work."""
     limit = max(1, min(_BATCH_BYTES, _ALL_BATCHES_BYTES // num_threads))
     errors: list[Exception] = []
@@ -242,27 +242,24 @@ def _until_error(documents: Iterable[Document], errors: list[Exception]) -> Iter
 
 def _on_threads(
     ours: Side, theirs: Side, all_batches: Iterable[list[Document]], num_threads: int
-) -> Iterator[tuple[list[Document], _Compared | Failure]]:
+) -> Iterator[tuple[list[Document], _Compared | Unencodable]]:
     from concurrent.futures import ThreadPoolExecutor  # slow to import
 
-    waiting: deque[tuple[list[Document], Future[_Compared | Failure]]] = deque()
+    waiting: deque[tuple[list[Document], Future[_Compared | Unencodable]]] = deque()
+
+    def results(most: int) -> Iterator[tuple[list[Document], _Compared | Unencodable]]:
+        while len(waiting) > most:
+            batch, outcome = waiting.popleft()
+            yield batch, outcome.result()
+
     with ThreadPoolExecutor(num_threads) as pool:
         try:
             for batch in all_batches:
                 waiting.append((batch, pool.submit(_compare, ours, theirs, batch)))
-                if len(waiting) > num_threads + 1:
-                    yield _result(waiting)
-            while waiting:
-                yield _result(waiting)
+                yield from results(num_threads + 1)
+            yield from results(0)
         finally:
             pool.shutdown(cancel_futures=True)
-
-
-def _result(
-    waiting: deque[tuple[list[Document], Future[_Compared | Failure]]],
-) -> tuple[list[Document], _Compared | Failure]:
-    batch, outcome = waiting.popleft()
-    return batch, outcome.result()
 
 
 def is_failure(error: BaseException) -> bool:
@@ -270,7 +267,7 @@ def is_failure(error: BaseException) -> bool:
     return isinstance(error, Exception) or type(error).__name__ == "PanicException"
 
 
-def _compare(ours: Side, theirs: Side, batch: list[Document]) -> _Compared | Failure:
+def _compare(ours: Side, theirs: Side, batch: list[Document]) -> _Compared | Unencodable:
     """Encode a batch with both sides; if a side fails on it, nothing is known about the batch."""
     texts = [document.content for document in batch]
     results = []
@@ -280,7 +277,7 @@ def _compare(ours: Side, theirs: Side, batch: list[Document]) -> _Compared | Fai
         except BaseException as error:
             if not is_failure(error):
                 raise
-            return Failure(side.name, batch[0], str(error) or type(error).__name__)
+            return Unencodable(side.name, batch[0], str(error) or type(error).__name__)
     (their_ids, their_seconds), (our_ids, our_seconds) = results
     found = first_difference(our_ids, their_ids)
     return _Compared(our_ids, their_ids, found, (our_seconds, their_seconds))
@@ -312,4 +309,4 @@ def _count(proof: Proof, compared: _Compared, batch: list[Document]) -> None:
     proof.bytes += sum(len(document.content) for document in batch[:same])
     if found is not None:
         ids = (ids_of(ours, found.text).tolist(), ids_of(theirs, found.text).tolist())
-        proof.difference = Difference(batch[found.text], found.token, ids)
+        proof.difference = Mismatch(batch[found.text], found.token, ids)

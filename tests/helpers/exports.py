@@ -118,10 +118,8 @@ def _json(old: bytes, new: bytes, words: str) -> Refused:
     return Refused(good | {META: good[META].replace(old, new)}, META, words)
 
 
-def _value(key: str, value: object, words: str = "is") -> Refused:
-    return Refused(
-        export_of(AB, **{key: value}), META, f"{key} {words}" if words == "is" else words
-    )
+def _value(key: str, value: object, words: str | None = None) -> Refused:
+    return Refused(export_of(AB, **{key: value}), META, words or f"{key}: expected")
 
 
 def _text(token_id: int, text: bytes, words: str, vocab: Vocabulary = AB) -> Refused:
@@ -171,7 +169,9 @@ REFUSED: dict[str, Refused] = {
         b'"vocab_size": %d,\n  "num_merges": %d' % (LAST, LAST - 260),
         "expected 8589934588 bytes, for vocab_size 2147483647",
     )._replace(file=OFFSETS),
-    **{f"schema {v!r}": _value("schema", v) for v in ("ck.bpe.binary.v2", "", None, 1)},
+    **{
+        f"schema {v!r}": _value("schema", v, "schema is") for v in ("ck.bpe.binary.v2", "", None, 1)
+    },
     **{f"mode {v!r}": _value("mode", v) for v in ("bytelevel", "", None, 1, ["ascii_bpe"])},
     **{
         f"{key} {v!r:.9}": _value(key, v)
@@ -187,8 +187,10 @@ REFUSED: dict[str, Refused] = {
     },
     "the other mode": _value("mode", "ascii_bpe", "special tokens, 98 bytes and"),
     **{
-        f"{key} {wrong!r}": _value(
-            key, wrong.format(f"vocab_{key}.bin") if isinstance(wrong, str) else wrong
+        f"{key} {wrong!r}": (
+            _value(key, wrong.format(f"vocab_{key}.bin"), f"{key} is")
+            if isinstance(wrong, str)
+            else _value(key, wrong)
         )
         for key in ("offsets", "strings", "merges")
         for wrong in _ELSEWHERE

@@ -34,7 +34,7 @@ OTHER = byteweld.Tokenizer.from_merges(BYTES | {256: b"ab"}, MERGES[:1], special
 OURS = Encoder("ours", SAME)
 
 
-def small(failure: proof.Failure) -> proof.Failure:
+def small(failure: proof.Unencodable) -> proof.Unencodable:
     return failure._replace(document=failure.document._replace(content=b""))
 
 

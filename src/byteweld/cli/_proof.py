@@ -174,7 +174,7 @@ class Result(Displayable):
         return replace(self, kept=kept)
 
 
-def failure_words(failure: proof.Failure) -> str:
+def failure_words(failure: proof.Unencodable) -> str:
     """A document that one side could not encode, in one line."""
     document = f"{failure.document.source}: document {failure.document.number:,}"
     reason = " ".join(_errors.with_flags(failure.reason).split())
@@ -196,7 +196,7 @@ def _verdict(seen: Result) -> str:
     return f"identical on {_amounts(found)}" if found.documents else "nothing was compared"
 
 
-def _sides(seen: Result, difference: proof.Difference) -> Iterator[tuple[str, str]]:
+def _sides(seen: Result, difference: proof.Mismatch) -> Iterator[tuple[str, str]]:
     """The text around a difference, and the tokens of both sides, each with its name."""
     offset, token = _offset(seen.ours, difference), difference.token
     before, after = around(difference.document.content, offset, offset)
@@ -218,7 +218,7 @@ def _token_words(token: bytes | None) -> str:
     return "(no such token)" if token is None else _output.shortened(visible(token), 24)
 
 
-def _offset(ours: Ours, difference: proof.Difference) -> int:
+def _offset(ours: Ours, difference: proof.Mismatch) -> int:
     """The offset of the first token that differs."""
     _, offsets = ours.tok.encode_with_offsets(difference.document.content, **ours.specials)
     if difference.token < len(offsets):
@@ -226,7 +226,7 @@ def _offset(ours: Ours, difference: proof.Difference) -> int:
     return len(difference.document.content)
 
 
-def _difference_to_dict(seen: Result, difference: proof.Difference | None) -> dict[str, Any] | None:
+def _difference_to_dict(seen: Result, difference: proof.Mismatch | None) -> dict[str, Any] | None:
     if difference is None:
         return None
     offset = _offset(seen.ours, difference)

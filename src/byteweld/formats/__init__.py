@@ -32,7 +32,7 @@ from byteweld.vocab import Vocabulary
 HEAD_BYTES: Final = 1 << 16  # how much of a file `recognize` reads
 
 
-class Format(NamedTuple):
+class VocabFormat(NamedTuple):
     """What is known about a format before its module is imported."""
 
     module: str  # in this package
@@ -50,22 +50,22 @@ _PIPELINE: Final = frozenset(
 _SETTINGS: Final = ("pattern", "special_tokens")
 
 # In the order in which `recognize` tries them: the most distinctive first.
-FORMATS: Final[dict[str, Format]] = {
-    "bpe1": Format("bpe1", "BPE1", (".bpe1",)),
-    "ck": Format("ck_binary", "ck's binary export", is_folder=True, is_json=True),
-    "bpetite": Format("bpetite", "a bpetite artifact", is_json=True),
-    "huggingface": Format(
+FORMATS: Final[dict[str, VocabFormat]] = {
+    "bpe1": VocabFormat("bpe1", "BPE1", (".bpe1",)),
+    "ck": VocabFormat("ck_binary", "ck's binary export", is_folder=True, is_json=True),
+    "bpetite": VocabFormat("bpetite", "a bpetite artifact", is_json=True),
+    "huggingface": VocabFormat(
         "hf_tokenizer_json",
         "tokenizer.json",
         (".json",),
         is_json=True,
         holds=_PIPELINE | {"twin tokens"},
     ),
-    "tekken": Format("tekken", "tekken.json", ("tekken.json",), is_json=True),
-    "gpt2": Format(
+    "tekken": VocabFormat("tekken", "tekken.json", ("tekken.json",), is_json=True),
+    "gpt2": VocabFormat(
         "vocab_merges", "vocab.json and merges.txt", is_folder=True, is_json=True, needs=_SETTINGS
     ),
-    "tiktoken": Format(
+    "tiktoken": VocabFormat(
         "tiktoken_ranks",
         "a rank file",
         (".tiktoken",),
@@ -89,8 +89,8 @@ Where the table has a name such as `*.json`, that name selects the format when s
 others, pass `format=`. `save` also writes `nanochat`, a folder with a pickle, which is never read.
 """
 # Written when asked for, and never read.
-EXPORTS: Final[dict[str, Format]] = {
-    "nanochat": Format("nanochat", "nanochat's tokenizer folder", is_folder=True)
+EXPORTS: Final[dict[str, VocabFormat]] = {
+    "nanochat": VocabFormat("nanochat", "nanochat's tokenizer folder", is_folder=True)
 }
 _WRITTEN: Final = FORMATS | EXPORTS
 

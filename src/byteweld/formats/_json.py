@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn, TypeVar
 
 from byteweld._files import read_regular, read_start
 from byteweld.errors import FormatError, MissingKeyError, UnsupportedError
@@ -18,6 +18,7 @@ from byteweld.vocab import MAX_ID
 MAX_FILE_BYTES: Final = 1 << 30  # the largest known vocabularies have 20 MB
 MAX_BESIDE_BYTES: Final = 1 << 28  # sidecars, configs, reports; a million special tokens have 40 MB
 
+_Fields = TypeVar("_Fields")
 _SURROGATE_ESCAPE: Final = rb"\\u[dD][89a-fA-F]"
 
 
@@ -134,14 +135,19 @@ def require(value: Mapping[str, object], key: str, path: Path, what: str) -> obj
     return value[key]
 
 
-def require_exactly(value: Mapping[str, object], keys: Collection[str], path: Path) -> None:
-    """Reject an object that lacks one of these keys or has others."""
-    for key in keys:
-        if key not in value:
+def read_fields(kind: type[_Fields], value: object, path: Path, bits: int = 63) -> _Fields:
+    """Make a NamedTuple of an object that must have exactly its fields, of the types declared."""
+    from byteweld._typed import WrongError, reader  # slow to import, with `dataclasses`
+
+    for key in kind.__annotations__:
+        if isinstance(value, dict) and key not in value:
             raise MissingKeyError(f"key {key!r} is missing", path=path)
-    extra = next((key for key in value if key not in keys), None)
-    if extra is not None:
-        raise FormatError(f"unknown key {show(extra)}; expected only {', '.join(keys)}", path=path)
+    hint: Any = kind
+    try:
+        made: _Fields = reader(hint, bits)(value)
+    except WrongError as error:
+        raise FormatError(str(error), path=path) from None
+    return made
 
 
 def wrong(what: str, found: object, expected: str, path: Path) -> FormatError:

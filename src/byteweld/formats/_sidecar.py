@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, Final, NamedTuple
 
 from byteweld._files import sha256
 from byteweld.errors import FormatError, PatternError, UnsupportedError
@@ -18,10 +18,9 @@ from byteweld.formats._json import (
     check_version,
     is_text,
     parse_object,
+    read_fields,
     read_file,
-    read_ids,
     require,
-    require_exactly,
     show,
     wrong,
 )
@@ -29,9 +28,6 @@ from byteweld.patterns import resolve_pattern
 from byteweld.vocab import ROLES, VocabAlphabet, Vocabulary
 
 VERSION: Final = 1
-ALPHABETS: Final[tuple[str, ...]] = get_args(VocabAlphabet)
-
-_KEYS: Final = ("byteweld", "pattern", "special_tokens", "roles", "alphabet", "sha256")
 # Options that are needed without a sidecar, and how to give them.
 _NEEDED: Final = {
     "pattern": "pattern= (a name such as 'cl100k', an expression) or pattern=None",
@@ -55,6 +51,15 @@ class Sidecar(NamedTuple):
     special_tokens: Mapping[str, int]
     roles: Mapping[str, int]
     alphabet: str
+
+
+class _File(NamedTuple):
+    byteweld: int
+    pattern: str | None
+    special_tokens: dict[str, int]
+    roles: dict[str, int]
+    alphabet: VocabAlphabet
+    sha256: str
 
 
 def render(vocab: Vocabulary, data: bytes) -> bytes:
@@ -95,34 +100,20 @@ def read(path: Path, data: bytes) -> Sidecar | None:
     # The version first, because it determines the keys.
     version = require(value, "byteweld", path, "the sidecar")
     check_version("version 'byteweld'", version, VERSION, path)
-    require_exactly(value, _KEYS, path)
-    if value["sha256"] != sha256(data):
+    found = read_fields(_File, value, path)
+    if found.sha256 != sha256(data):
         raise FormatError(
-            f"the sidecar belongs to a file with sha256 {show(value['sha256'])}, but the file "
-            f"beside it has {sha256(data)!r}; delete the sidecar, or save the vocabulary again",
+            f"the sidecar belongs to a file with sha256 {show(found.sha256)}, but the file beside "
+            f"it has {sha256(data)!r}; delete the sidecar, or save the vocabulary again",
             path=path,
         )
-    roles = read_ids(value["roles"], path, "'roles'")
-    if not roles.keys() <= set(ROLES):
-        raise wrong("'roles'", roles, f"only the keys {', '.join(ROLES)}", path)
-    alphabet = value["alphabet"]
-    if alphabet not in ALPHABETS:
-        raise wrong("'alphabet'", alphabet, f"one of {', '.join(ALPHABETS)}", path)
-    return Sidecar(
-        pattern=_read_pattern(value["pattern"], path),
-        special_tokens=read_ids(value["special_tokens"], path, "'special_tokens'"),
-        roles=roles,
-        alphabet=str(alphabet),
-    )
-
-
-def _read_pattern(value: object, path: Path) -> str | None:
-    if value is not None and type(value) is not str:
-        raise wrong("'pattern'", value, "a regular expression or null", path)
+    if not found.roles.keys() <= set(ROLES):
+        raise wrong("'roles'", found.roles, f"only the keys {', '.join(ROLES)}", path)
     try:
-        return resolve_pattern(value)
+        pattern = resolve_pattern(found.pattern)
     except PatternError as error:
         raise FormatError(str(error), path=path) from None
+    return Sidecar(pattern, found.special_tokens, found.roles, found.alphabet)
 
 
 def complete(

@@ -8,17 +8,15 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from byteweld import patterns
 from byteweld.errors import FormatError
 from byteweld.formats._json import (
     check_version,
     parse_object,
+    read_fields,
     read_file,
-    read_list,
-    read_object,
-    require_exactly,
     show,
     wrong,
 )
@@ -30,21 +28,26 @@ from byteweld.formats._limits import (
     check_merged_ids,
     check_no_more,
 )
-from byteweld.vocab import Merge, Vocabulary
+from byteweld.vocab import Vocabulary
 
 END_OF_TEXT: Final = "<|endoftext|>"
 
 _SCHEMA_VERSION: Final = 1
 _FIRST_MERGE_ID: Final = 256
-_KEYS: Final = (
-    "mergeable_vocab_size",
-    "merges",
-    "pretokenizer_pattern",
-    "schema_version",
-    "special_tokens",
-    "vocab",
+
+
+class _Artifact(NamedTuple):
+    mergeable_vocab_size: int
+    merges: tuple[tuple[int, int], ...]
+    pretokenizer_pattern: str
+    schema_version: int
+    special_tokens: dict[str, int]
+    vocab: dict[str, tuple[int, ...]]
+
+
+_FIRST_KEY: Final = re.compile(
+    rb'[ \t\r\n]*\{[ \t\r\n]*"(?:%s)"' % "|".join(_Artifact._fields).encode()
 )
-_FIRST_KEY: Final = re.compile(rb'[ \t\r\n]*\{[ \t\r\n]*"(?:%s)"' % "|".join(_KEYS).encode())
 
 
 def recognize(path: Path, head: bytes) -> bool:
@@ -62,14 +65,27 @@ def load(path: Path) -> Vocabulary:
     # The version first, because it determines the keys.
     version = artifact.get("schema_version", _SCHEMA_VERSION)
     check_version("schema_version", version, _SCHEMA_VERSION, path)
-    require_exactly(artifact, _KEYS, path)
-    merges = _read_merges(artifact["merges"], path)
+    found = read_fields(_Artifact, artifact, path)
+    merges = [(*pair, _FIRST_MERGE_ID + rank) for rank, pair in enumerate(found.merges)]
     special_id = _FIRST_MERGE_ID + len(merges)
     for key, value in _settings(special_id).items():
-        found = artifact[key]
-        if found != value or show(found) != show(value):  # which tells 1 from 1.0 and True
-            raise wrong(key, found, f"{value!r}, for {len(merges)} merges", path)
-    tokens = _read_tokens(artifact["vocab"], special_id, path)
+        if artifact[key] != value:
+            raise wrong(key, artifact[key], f"{value!r}, for {len(merges)} merges", path)
+    ids = {str(token_id): token_id for token_id in range(special_id + 1)}
+    odd = next((key for key in found.vocab if key not in ids), None)
+    if odd is not None:
+        raise FormatError(
+            f"vocab has the key {show(odd)}; expected ids in 0..{special_id} in decimal digits",
+            path=path,
+        )
+    tokens = {}
+    for key, token_id in ids.items():
+        if key not in found.vocab:
+            raise FormatError(f"vocab has no id {key}; expected 0..{special_id}", path=path)
+        try:
+            tokens[token_id] = bytes(found.vocab[key])
+        except ValueError:
+            raise wrong(f"vocab[{key!r}]", found.vocab[key], "bytes in 0..255", path) from None
     special_tokens = {END_OF_TEXT: special_id}
     vocab = Vocabulary(tokens, merges, special_tokens=special_tokens, pattern=patterns.GPT2)
     check(vocab)
@@ -84,38 +100,6 @@ def _settings(special_id: int) -> dict[str, object]:
         "schema_version": _SCHEMA_VERSION,
         "special_tokens": {END_OF_TEXT: special_id},
     }
-
-
-def _read_merges(raw: object, path: Path) -> list[Merge]:
-    """Read [[left, right], ...]; merge number n makes id 256 + n."""
-    merges = []
-    for rank, pair in enumerate(read_list(raw, "merges", path)):
-        if type(pair) is not list or [type(part) for part in pair] != [int, int]:
-            raise wrong(f"merges[{rank}]", pair, "a list of two integers", path)
-        left, right = pair
-        merges.append(Merge(left, right, _FIRST_MERGE_ID + rank))
-    return merges
-
-
-def _read_tokens(raw: object, special_id: int, path: Path) -> dict[int, bytes]:
-    """Read {"id": [byte, ...]} with every id of 0..special_id once, in canonical decimal."""
-    ids = {str(token_id): token_id for token_id in range(special_id + 1)}
-    found = read_object(raw, "vocab", path)
-    odd = next((key for key in found if key not in ids), None)
-    if odd is not None:
-        raise FormatError(
-            f"vocab has the key {show(odd)}; expected ids in 0..{special_id} in decimal digits",
-            path=path,
-        )
-    tokens: dict[int, bytes] = {}
-    for key, token_id in ids.items():
-        if key not in found:
-            raise FormatError(f"vocab has no id {key}; expected 0..{special_id}", path=path)
-        value = found[key]
-        if type(value) is not list or not all(type(b) is int and 0 <= b <= 255 for b in value):
-            raise wrong(f"vocab[{key!r}]", value, "a list of integers in 0..255", path)
-        tokens[token_id] = bytes(value)
-    return tokens
 
 
 # ---------------------------------------------------------------------- writing

@@ -20,7 +20,7 @@ from byteweld.formats._json import (
     MAX_FILE_BYTES,
     check_version,
     parse_object,
-    require_exactly,
+    read_fields,
     show,
     wrong,
 )
@@ -50,8 +50,6 @@ _ROLES: Final = {"unk": 0, "bos": 1, "eos": 2, "pad": 3}
 _PATTERNS: Final = (patterns.GPT2, patterns.CK, patterns.CK_RUNTIME)
 
 _SCHEMA: Final = "ck.bpe.binary.v1"
-_COUNTS: Final = ("vocab_size", "num_merges", "num_reserved_special_tokens", "max_piece_bytes")
-_KEYS: Final = ("schema", "mode", *_COUNTS, *FILES)
 _META_LIMIT: Final = 1 << 16  # several times the size of three paths of 4096 bytes
 _INT32_MAX: Final = 2**31 - 1
 _MERGE_BYTES: Final = struct.calcsize("<3i")
@@ -61,22 +59,26 @@ _LETTERS: Final[Mapping[str, Mapping[int, str]]] = {
     "gpt2": BYTE_TO_CHAR,
     "ascii": {byte: chr(byte) for byte in ASCII_BYTES},
 }
-# Mode -> alphabet, and its number of bytes.
-_MODES: Final[Mapping[object, tuple[VocabAlphabet, int]]] = {
-    "bytelevel_bpe": ("bytes", 256),
-    "ascii_bpe": ("ascii", len(ASCII_BYTES)),
-}
 
 
 class _Meta(NamedTuple):
-    alphabet: VocabAlphabet
+    schema: str
+    mode: Literal["bytelevel_bpe", "ascii_bpe"]
     vocab_size: int
     num_merges: int
-    num_reserved: int
+    num_reserved_special_tokens: int
+    max_piece_bytes: int
+    offsets: str
+    strings: str
+    merges: str
+
+    @property
+    def alphabet(self) -> VocabAlphabet:
+        return "ascii" if self.mode == "ascii_bpe" else "bytes"
 
     @property
     def first_byte_id(self) -> int:
-        return len(BUILT_IN) + self.num_reserved
+        return len(BUILT_IN) + self.num_reserved_special_tokens
 
     @property
     def first_merge_id(self) -> int:
@@ -160,43 +162,29 @@ def _pattern_of(alphabet: VocabAlphabet) -> str | None:
 def _read_meta(path: Path) -> _Meta:
     meta = parse_object(read_regular(path, _META_LIMIT), path)
     check_version("schema", meta.get("schema", _SCHEMA), _SCHEMA, path)
-    require_exactly(meta, _KEYS, path)
+    made = read_fields(_Meta, meta, path, bits=31)
     for key, name in FILES.items():
-        _check_file_name(key, meta[key], name, path)
-    return _read_sizes(meta, path)
-
-
-def _check_file_name(key: str, found: object, name: str, path: Path) -> None:
-    """Accept the plain name, or a path that ends with it: ck-bpe-train records where it wrote.
-
-    The path is never followed: the file is opened beside the JSON, as ck's own loader does.
-    """
-    if isinstance(found, str):
-        *folders, last = found.split("/")
-        if last == name and ".." not in folders:
-            return
-    raise wrong(key, found, f"{name!r}, a file beside {META}", path)
-
-
-def _read_sizes(meta: Mapping[str, object], path: Path) -> _Meta:
-    mode = meta["mode"]
-    if not isinstance(mode, str) or mode not in _MODES:
-        raise wrong("mode", mode, " or ".join(map(repr, _MODES)), path)
-    for key in _COUNTS:
-        value = meta[key]
-        if type(value) is not int or not 0 <= value <= _INT32_MAX:
-            raise wrong(key, value, f"an integer in 0..{_INT32_MAX}", path)
-    alphabet, base = _MODES[mode]
-    made = _Meta(alphabet, *(meta[key] for key in _COUNTS[:3]))  # type: ignore[arg-type]
+        _check_file_name(key, getattr(made, key), name, path)
+    base = len(ASCII_BYTES) if made.mode == "ascii_bpe" else 256
     expected = made.first_byte_id + base + made.num_merges
     if made.vocab_size != expected:
         raise FormatError(
             f"vocab_size is {made.vocab_size}; expected {expected}: {len(BUILT_IN)} built-in and "
-            f"{made.num_reserved} reserved special tokens, {base} bytes and {made.num_merges} "
-            "merges",
+            f"{made.num_reserved_special_tokens} reserved special tokens, {base} bytes and "
+            f"{made.num_merges} merges",
             path=path,
         )
     return made
+
+
+def _check_file_name(key: str, found: str, name: str, path: Path) -> None:
+    """Accept the plain name, or a path that ends with it: ck-bpe-train records where it wrote.
+
+    The path is never followed: the file is opened beside the JSON, as ck's own loader does.
+    """
+    *folders, last = found.split("/")
+    if last != name or ".." in folders:
+        raise wrong(key, found, f"{name!r}, a file beside {META}", path)
 
 
 def _read_data(path: Path, limit: int, expected: str) -> bytes:
@@ -261,7 +249,7 @@ def _refuse_overlap(texts: _Texts, meta: _Meta) -> None:
     It gives reserved tokens the ids from 4, and then byte b the id 4 + b as well: the first bytes
     lose their ids, and the last ids stay unset and are written as `<|unk|>` twice.
     """
-    count = meta.num_reserved
+    count = meta.num_reserved_special_tokens
     if count == 0:
         return
     first = texts.raw[meta.first_byte_id]
@@ -375,18 +363,18 @@ def render(vocab: Vocabulary, path: Path, *, max_piece_bytes: int = 0) -> dict[P
     for text in texts:
         offsets.append(start)
         start += len(text) + 1
-    meta = {
-        "schema": _SCHEMA,
-        "mode": "bytelevel_bpe" if vocab.alphabet == "bytes" else "ascii_bpe",
-        "vocab_size": len(vocab.tokens),
-        "num_merges": len(vocab.merge_ids),
-        "num_reserved_special_tokens": num_special - len(BUILT_IN),
-        "max_piece_bytes": max_piece_bytes,
+    meta = _Meta(
+        schema=_SCHEMA,
+        mode="bytelevel_bpe" if vocab.alphabet == "bytes" else "ascii_bpe",
+        vocab_size=len(vocab.tokens),
+        num_merges=len(vocab.merge_ids),
+        num_reserved_special_tokens=num_special - len(BUILT_IN),
+        max_piece_bytes=max_piece_bytes,
         **FILES,
-    }
+    )
     return {
         path / FILES["offsets"]: struct.pack(f"<{len(offsets)}i", *offsets),
         path / FILES["strings"]: b"".join(text + b"\0" for text in texts),
         path / FILES["merges"]: b"".join(struct.pack("<3i", *merge) for merge in vocab.merge_ids),
-        path / META: (json.dumps(meta, indent=2) + "\n").encode("ascii"),
+        path / META: (json.dumps(meta._asdict(), indent=2) + "\n").encode("ascii"),
     }

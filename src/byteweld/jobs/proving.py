@@ -19,7 +19,7 @@ from byteweld.corpus import Corpus
 from byteweld.formats.vocab_merges import find_files
 from byteweld.jobs import Runner
 from byteweld.jobs._ordered import End, Progress, continues, results_in_order
-from byteweld.proof import Document, Failure, Proof, Side, add, prove
+from byteweld.proof import Document, Proof, Side, Unencodable, add, prove
 from byteweld.vocab import Vocabulary
 
 
@@ -137,7 +137,7 @@ class _Documents:
             self.skipped = before + documents.skipped
 
 
-def _without_content(failure: Failure) -> Failure:
+def _without_content(failure: Unencodable) -> Unencodable:
     """Return a failure that is small, whatever the size of the document."""
     return failure._replace(document=failure.document._replace(content=b""))
 

@@ -145,23 +145,31 @@ REFUSED: list[tuple[tuple[str | int, ...], list[Any], str]] = [
     (
         ("pretokenizer_pattern",),
         [patterns.CL100K, patterns.GPT2 + " ", "gpt2", None, 1],
-        "pretokenizer_pattern is",
+        "pretokenizer_pattern(: expected| is)",
     ),
-    (("merges",), [None, {}, "[]", 2], "merges is"),
+    (("merges",), [None, {}, "[]", 2], "merges: expected"),
     (
         ("merges", 0),
         [None, "ab", 97, [], [97], [97, 98, 99], [97, "98"], [97, 98.0], [True, 98], {"97": 98}],
-        r"merges\[0\] is .*two integers",
+        r"merges\[0\](\[[01]\])?: expected",
     ),
-    (("merges", 0), [[97, 256], [257, 98], [-1, 98]], "merge 0 (makes|is)"),
+    (
+        ("merges", 0),
+        [[97, 256], [257, 98], [-1, 98]],
+        r"merge 0 (makes|is)|merges\[0\]\[0\]: expected",
+    ),
     (("merges", 1), [[32, 257], [258, 1]], "merge 1 (makes|is)"),
-    (("mergeable_vocab_size",), [257, 259, 258.0, "258", True, None], "mergeable_vocab_size is"),
+    (
+        ("mergeable_vocab_size",),
+        [257, 259, 258.0, "258", True, None],
+        "mergeable_vocab_size(: expected| is)",
+    ),
     (
         ("special_tokens",),
         [{}, None, [END], {END: 257}, {END: "258"}, {END: 258.0}, {END: 258, "x": 3}, {"x": 258}],
-        "special_tokens is",
+        "special_tokens(: expected| is|\\.)",
     ),
-    (("vocab",), [None, [], "x", 1], "vocab is"),
+    (("vocab",), [None, [], "x", 1], "vocab: expected"),
     *(
         (("vocab", key), [[1]], "in decimal digits")
         for key in ("01", "+1", "-1", " 1", "1 ", "1_0", "1.0", "", "a", "\u0661", "1e1")
@@ -170,7 +178,7 @@ REFUSED: list[tuple[tuple[str | int, ...], list[Any], str]] = [
     (
         ("vocab", "256"),
         [None, "ab", 97, {}, [256], [-1], [True], [1.0], ["a"], [[97]]],
-        r"vocab\['256'\] is",
+        r"vocab(\.'256'(\[0\])?: expected|\['256'\] is)",
     ),
     (("vocab", "0"), [[1]], "ids 0 and 1 are both"),
     (("vocab", "255"), [[]], "token 255 is b''; expected at least one byte"),
@@ -205,7 +213,7 @@ def test_an_unexpected_nested_value_is_shown_without_recursion(artifact: Path) -
     assert len(str(caught.value)) < 500
 
 
-@pytest.mark.parametrize("key", bpetite._KEYS)
+@pytest.mark.parametrize("key", bpetite._Artifact._fields)
 def test_a_missing_key_is_a_format_error_and_a_key_error(artifact: Path, key: str) -> None:
     rewrite(artifact, lambda value: value.pop(key))
     with pytest.raises(MissingKeyError, match=f"key '{key}' is missing") as caught:

@@ -240,7 +240,7 @@ def test_a_wrong_export_is_refused_with_file_and_offset(tmp_path: Path, name: st
     assert len(str(error)) < len(str(tmp_path)) + 400
 
 
-@pytest.mark.parametrize("key", ck_binary._KEYS)
+@pytest.mark.parametrize("key", ck_binary._Meta._fields)
 def test_a_missing_key_is_a_format_error_and_a_key_error(export: Path, key: str) -> None:
     rewrite_meta(export, lambda meta: meta.pop(key))
     error = refuse(export, f"key '{key}' is missing")
