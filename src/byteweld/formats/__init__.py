@@ -3,7 +3,8 @@
 Each format is one module, imported when it is used, with these functions:
 
 - `recognize(path, head)`: whether a path is of the format; `head` is the start of a file.
-- `load(path, **options)`: read it. In a format that is only written, this says why.
+- `load(path, **options)`: read it. In a format that is only written, this says why not. The options
+  are keyword arguments, or those named in OPTIONS.
 - `check(vocab)`: raise NotHeldError, with the reason, if the format cannot hold a vocabulary.
 - `render(vocab, path, **options)`: the content of each file to write, the main file last; None for
   a file to remove.
@@ -159,10 +160,10 @@ def load(path: str | os.PathLike[str], format: str | None = None, **options: obj
 
     def read(target: Path) -> Vocabulary:
         name = _recognize(target) if format is None else format
-        function = _module(name).load
-        _check_options(function, options, name)
+        module = _module(name)
+        _check_options(module.load, options, name, getattr(module, "OPTIONS", ()))
         try:
-            vocab: Vocabulary = function(target, **options)
+            vocab: Vocabulary = module.load(target, **options)
         except VocabularyError as error:
             raise FormatError(str(error), path=target) from error
         return vocab
@@ -302,10 +303,12 @@ def _known_format(name: str, known: Collection[str]) -> str:
     raise UnsupportedError(f"unknown format {name!r}; {known_names(name, known)}")
 
 
-def _check_options(function: FunctionType, options: Collection[str], format_name: str) -> None:
+def _check_options(
+    function: FunctionType, options: Collection[str], format_name: str, more: tuple[str, ...] = ()
+) -> None:
     """Reject options that a format does not have, instead of ignoring them."""
     code = function.__code__  # `inspect` would be slow to import
-    known = code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
+    known = more + code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount]
     for name in options:
         if name not in known:
             raise TypeError(

@@ -6,7 +6,6 @@ the vocabulary file, so that it is never used with another file.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -28,6 +27,8 @@ from byteweld.patterns import resolve_pattern
 from byteweld.vocab import ROLES, VocabAlphabet, Vocabulary
 
 VERSION: Final = 1
+# Options of `load`, in formats that have none of these.
+OPTIONS: Final = ("pattern", "special_tokens", "roles")
 # Options that are needed without a sidecar, and how to give them.
 _NEEDED: Final = {
     "pattern": "pattern= (a name such as 'cl100k', an expression) or pattern=None",
@@ -35,17 +36,8 @@ _NEEDED: Final = {
 }
 
 
-class Unset(enum.Enum):
-    """The type of UNSET: an option that was not given, where None is a value."""
-
-    UNSET = enum.auto()
-
-
-UNSET: Final = Unset.UNSET
-
-
 class Sidecar(NamedTuple):
-    """The content of a sidecar; `special_tokens` is text -> id and `roles` is role -> id."""
+    """The traits in a sidecar; `special_tokens` is text -> id and `roles` is role -> id."""
 
     pattern: str | None
     special_tokens: Mapping[str, int]
@@ -117,31 +109,26 @@ def read(path: Path, data: bytes) -> Sidecar | None:
 
 
 def complete(
-    main: Path,
-    beside: Path,
-    data: bytes,
-    *,
-    lacks: str,
-    pattern: str | Unset | None,
-    special_tokens: Mapping[str, int] | Unset,
-    roles: Mapping[str, int] | Unset,
+    main: Path, beside: Path, data: bytes, given: Mapping[str, Any], *, lacks: str
 ) -> Sidecar:
     """Combine the options of a call with the sidecar `beside` a file; options take precedence.
 
-    Nothing is guessed: without a sidecar, the options must give the pattern and special tokens.
+    Nothing is guessed: without a sidecar, and unless the file is a well-known one, the options must
+    include the pattern and the special tokens.
     """
-    options = {"pattern": pattern, "special_tokens": special_tokens, "roles": roles}
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not UNSET}
     _check_options(given)
     missing = [how for name, how in _NEEDED.items() if name not in given]
-    found = read(beside, data) if missing else None
+    found = read(beside, data) if missing else Sidecar(None, {}, {}, "bytes")
     if found is None:
-        if missing:
+        from byteweld.known_encodings import RANK_SETTINGS
+
+        known = RANK_SETTINGS.get(sha256(data))
+        if known is None:
             raise FormatError(
                 f"{lacks}, and there is no {beside.name} beside it; pass {' and '.join(missing)}",
                 path=main,
             )
-        found = Sidecar(None, {}, {}, "bytes")
+        found = Sidecar(known.pattern, known.special_tokens, {}, "bytes")
     if found.alphabet != "bytes":
         raise UnsupportedError(
             f"{main}: a file with such a sidecar cannot have the alphabet {found.alphabet!r}"

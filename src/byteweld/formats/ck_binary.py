@@ -10,7 +10,7 @@ import json
 import struct
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, NoReturn
+from typing import Any, Final, Literal, NamedTuple, NoReturn
 
 from byteweld import patterns
 from byteweld._byte_letters import BYTE_TO_CHAR, CK_BYTE_TO_CHAR
@@ -31,10 +31,11 @@ from byteweld.formats._limits import (
     check_merged_ids,
     check_no_more,
 )
-from byteweld.formats._sidecar import UNSET, Unset
 from byteweld.vocab import ASCII_BYTES, AddedToken, VocabAlphabet, Vocabulary
 
 ByteMap = Literal["ck", "gpt2"]
+
+OPTIONS: Final = ("pattern",)  # of `load`; None is a pattern
 
 META: Final = "tokenizer_meta.json"
 FILES: Final[Mapping[str, str]] = {  # key of the JSON -> file; ck's loader accepts no other names
@@ -116,16 +117,16 @@ def recognize(path: Path, head: bytes) -> bool:
 # ---------------------------------------------------------------------- reading
 
 
-def load(path: Path, *, pattern: str | Unset | None = UNSET) -> Vocabulary:
+def load(path: Path, **given: Any) -> Vocabulary:
     """Read an export; anything that the schema does not allow is a FormatError.
 
     The export has no pattern. By default the vocabulary gets that of ck's runtime; pass `pattern`
     for another, such as the one that the vocabulary had before it was saved.
     """
-    return load_with_map(path, pattern=pattern)[0]
+    return load_with_map(path, **given)[0]
 
 
-def load_with_map(path: Path, *, pattern: str | Unset | None = UNSET) -> tuple[Vocabulary, ByteMap]:
+def load_with_map(path: Path, **given: Any) -> tuple[Vocabulary, ByteMap]:
     """Read an export and how it writes bytes as letters ("ck" for ASCII, which needs none)."""
     meta = _read_meta(path / META)
     offsets = _read_table(path / FILES["offsets"], "<i", meta.vocab_size, "vocab_size")
@@ -139,7 +140,7 @@ def load_with_map(path: Path, *, pattern: str | Unset | None = UNSET) -> tuple[V
             tokens,
             merges,
             added_tokens=[AddedToken(text, i) for text, i in special_tokens],
-            pattern=_pattern_of(meta.alphabet) if isinstance(pattern, Unset) else pattern,
+            pattern=given.get("pattern", _pattern_of(meta.alphabet)),
             roles=_ROLES,
             alphabet=meta.alphabet,
         )

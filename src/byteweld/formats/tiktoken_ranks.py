@@ -6,11 +6,9 @@ The file has no pattern and no special tokens; they come from options or `<file>
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from byteweld._files import sha256
 from byteweld.errors import FormatError, UnsupportedError, VocabularyError
 from byteweld.formats import _sidecar
 from byteweld.formats._beside import sidecar_path
@@ -22,7 +20,7 @@ from byteweld.formats._ranks import (
     recover_merges,
     to_base64,
 )
-from byteweld.formats._sidecar import UNSET, Unset
+from byteweld.formats._sidecar import OPTIONS as OPTIONS
 from byteweld.vocab import MAX_ID, Vocabulary
 
 if TYPE_CHECKING:
@@ -45,34 +43,13 @@ def recognize(path: Path, head: bytes) -> bool:
 # ---------------------------------------------------------------------- reading
 
 
-def load(
-    path: Path,
-    *,
-    pattern: str | Unset | None = UNSET,
-    special_tokens: Mapping[str, int] | Unset = UNSET,
-    roles: Mapping[str, int] | Unset = UNSET,
-) -> Vocabulary:
+def load(path: Path, **given: Any) -> Vocabulary:
     """Read a rank file; options, its sidecar or its digest give the pattern and special tokens."""
     data = read_file(path)
     table = read_ranks(data)
     tokens = _read_ranks(data, path) if table is None else {}
-    sidecar = sidecar_path(path)
-    if UNSET in (pattern, special_tokens) and not sidecar.exists():
-        from byteweld.known_encodings import RANK_SETTINGS
-
-        settings = RANK_SETTINGS.get(sha256(data))
-        if settings is not None:
-            pattern = settings.pattern if pattern is UNSET else pattern
-            special_tokens = settings.special_tokens if special_tokens is UNSET else special_tokens
-    known = _sidecar.complete(
-        path,
-        sidecar,
-        data,
-        lacks="a rank file holds no pattern and no special tokens",
-        pattern=pattern,
-        special_tokens=special_tokens,
-        roles=roles,
-    )
+    lacks = "a rank file holds no pattern and no special tokens"
+    known = _sidecar.complete(path, sidecar_path(path), data, given, lacks=lacks)
     if table is not None:
         quick = _load_table(table, known)
         if quick is not None:
@@ -90,9 +67,7 @@ def load(
     return Vocabulary(
         tokens,
         merges or (),
-        special_tokens=known.special_tokens,
-        pattern=known.pattern,
-        roles=known.roles,
+        **known._asdict(),
         ranking="ranks" if merges is None else "merges",
     )
 
@@ -110,9 +85,7 @@ def _load_table(ranks: Table, known: _sidecar.Sidecar) -> Vocabulary | None:
         return Vocabulary._of_table(
             table,
             makes_every_token=recovered is not None,
-            special_tokens=known.special_tokens,
-            pattern=known.pattern,
-            roles=known.roles,
+            **known._asdict(),
             ranking="ranks" if recovered is None else "merges",
         )
     except (VocabularyError, OverflowError, TypeError):

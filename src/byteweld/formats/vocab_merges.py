@@ -10,14 +10,14 @@ import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from byteweld._byte_letters import bytes_to_chars, chars_to_bytes
 from byteweld.errors import FormatError
 from byteweld.formats import _sidecar
 from byteweld.formats._json import decode, parse_object, read_file, read_vocabulary, show
 from byteweld.formats._limits import NotHeldError, check_alphabet, check_merge_list
-from byteweld.formats._sidecar import UNSET, Unset
+from byteweld.formats._sidecar import OPTIONS as OPTIONS
 from byteweld.vocab import Merge, Vocabulary
 
 _VOCAB: Final = "vocab.json"
@@ -58,13 +58,7 @@ def find_files(path: Path) -> tuple[Path, Path] | None:
 # ---------------------------------------------------------------------- reading
 
 
-def load(
-    path: Path,
-    *,
-    pattern: str | Unset | None = UNSET,
-    special_tokens: Mapping[str, int] | Unset = UNSET,
-    roles: Mapping[str, int] | Unset = UNSET,
-) -> Vocabulary:
+def load(path: Path, **given: Any) -> Vocabulary:
     """Read the two files with the given pattern and special tokens, or those of `byteweld.json`."""
     found = find_files(path)
     if found is None:
@@ -81,10 +75,8 @@ def load(
         vocab_file,
         vocab_file.with_name(_SIDECAR),
         vocab_data + merges_data,
+        given,
         lacks=f"{vocab_file.name} and {merges_file.name} hold no pattern and no special tokens",
-        pattern=pattern,
-        special_tokens=special_tokens,
-        roles=roles,
     )
     ids = read_vocabulary(parse_object(vocab_data, vocab_file), vocab_file)
     pairs = _read_pairs(merges_data, merges_file)
@@ -95,9 +87,7 @@ def load(
     return Vocabulary(
         tokens,
         merges,
-        special_tokens=known.special_tokens,
-        pattern=known.pattern,
-        roles=known.roles,
+        **known._asdict(),
     )
 
 
