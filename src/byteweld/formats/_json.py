@@ -13,7 +13,6 @@ from typing import Any, Final, NoReturn, TypeVar
 from byteweld._files import read_regular, read_start
 from byteweld.errors import FormatError, MissingKeyError, UnsupportedError
 from byteweld.errors import show as show
-from byteweld.vocab import MAX_ID
 
 MAX_FILE_BYTES: Final = 1 << 30  # the largest known vocabularies have 20 MB
 MAX_BESIDE_BYTES: Final = 1 << 28  # sidecars, configs, reports; a million special tokens have 40 MB
@@ -185,29 +184,3 @@ def read_list(value: object, what: str, path: Path) -> list[object]:
     if type(value) is not list:
         raise wrong(what, value, "a list", path)
     return value
-
-
-def read_ids(value: object, path: Path, what: str) -> dict[str, int]:
-    """Return a value that must be an object of text -> id."""
-    if type(value) is not dict:
-        raise wrong(what, value, "an object of text: id", path)
-    for text, token_id in value.items():
-        if type(token_id) is not int or not 0 <= token_id <= MAX_ID:
-            raise FormatError(
-                f"{what} gives {show(text)} the id {show(token_id)}; "
-                f"expected an integer in 0..{MAX_ID}",
-                path=path,
-            )
-    return value
-
-
-def read_vocabulary(value: object, path: Path) -> dict[str, int]:
-    """Return a value that must be an object of text -> id, each id once."""
-    ids = read_ids(value, path, "the vocabulary")
-    owners: dict[int, str] = {}
-    for text, token_id in ids.items():
-        if owners.setdefault(token_id, text) != text:
-            raise FormatError(
-                f"{show(owners[token_id])} and {show(text)} have the same id {token_id}", path=path
-            )
-    return ids

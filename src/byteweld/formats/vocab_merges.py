@@ -15,7 +15,7 @@ from typing import Any, Final
 from byteweld._byte_letters import bytes_to_chars, chars_to_bytes
 from byteweld.errors import FormatError
 from byteweld.formats import _sidecar
-from byteweld.formats._json import decode, parse_object, read_file, read_vocabulary, show
+from byteweld.formats._json import decode, parse_object, read_file, show, wrong
 from byteweld.formats._limits import NotHeldError, check_alphabet, check_merge_list
 from byteweld.formats._sidecar import OPTIONS as OPTIONS
 from byteweld.vocab import Merge, Vocabulary
@@ -78,7 +78,7 @@ def load(path: Path, **given: Any) -> Vocabulary:
         given,
         lacks=f"{vocab_file.name} and {merges_file.name} hold no pattern and no special tokens",
     )
-    ids = read_vocabulary(parse_object(vocab_data, vocab_file), vocab_file)
+    ids = _read_ids(vocab_data, vocab_file)
     pairs = _read_pairs(merges_data, merges_file)
     merges = _read_merges(pairs, ids, merges_file)
     tokens = _read_tokens(
@@ -89,6 +89,21 @@ def load(path: Path, **given: Any) -> Vocabulary:
         merges,
         **known._asdict(),
     )
+
+
+def _read_ids(data: bytes, path: Path) -> dict[str, int]:
+    """Return the object of a vocab.json: the id of each token, in byte letters."""
+    ids: dict[str, int] = {}
+    owners: dict[int, str] = {}
+    for text, token_id in parse_object(data, path).items():
+        if type(token_id) is not int:
+            raise wrong(f"the id of {show(text)}", token_id, "an integer", path)
+        if owners.setdefault(token_id, text) != text:
+            raise FormatError(
+                f"{show(owners[token_id])} and {show(text)} have the same id {token_id}", path=path
+            )
+        ids[text] = token_id
+    return ids
 
 
 def _read_pairs(data: bytes, path: Path) -> list[tuple[str, str]]:
