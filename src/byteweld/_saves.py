@@ -7,7 +7,7 @@
 2. Each file is written to a temporary file next to its target, and synced.
 3. The journal is written: for each target its temporary file, and the SHA-256 of the old and the
    new content. From here on the new files count; its own checksum tells a complete journal.
-4. The temporary files are renamed, the main file (the last) being away in the meantime, so that a
+4. The temporary files are renamed, the main file (the last) missing until the end, so that a
    program that knows no journals finds it missing rather than with the wrong files beside it.
 5. The journal is removed.
 
@@ -116,7 +116,7 @@ def write_together(
         writes = []
         for path, data in files.items():
             replaces = overwrite or path in merged
-            check_replaceable(path, overwrite=replaces)  # again: it may have appeared meanwhile
+            check_replaceable(path, overwrite=replaces)  # again: it may have appeared
             temporary = None
             if data is not None:
                 made = Temporary(path, data, _mode_to_keep(path))
@@ -186,7 +186,7 @@ def _put_all(writes: Sequence[_Write], journal: int) -> None:
     ]
     for write, entry in zip(writes, entries, strict=True):
         if entry.old is not None and not write.replaces:
-            raise exists(write.path)  # it has appeared meanwhile
+            raise exists(write.path)  # it has appeared since
     main = writes[-1].path
     with naming(main):
         write_all(journal, _render(entries))
@@ -287,7 +287,7 @@ def _put_folder(folder: Path, files: Mapping[str, bytes], *, is_new: bool) -> bo
                     made.rename(folder)
             except OSError as error:
                 if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
-                    raise exists(folder) from None  # it has appeared meanwhile
+                    raise exists(folder) from None  # it has appeared since
                 raise
         sync_folder(folder.parent)
     return True

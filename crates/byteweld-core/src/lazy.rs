@@ -20,7 +20,7 @@ impl<T> Lazy<T> {
         }
         let made = Arc::new(make());
         if let Ok(_held) = self.gate.try_lock() {
-            let _ = self.value.set(Arc::clone(&made)); // it may have been stored meanwhile
+            let _ = self.value.set(Arc::clone(&made)); // another thread may have stored it
         }
         made
     }

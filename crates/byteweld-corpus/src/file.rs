@@ -196,7 +196,7 @@ impl OpenFile {
         Position { file, offset: self.offset, documents: self.documents, line: self.line }
     }
 
-    /// What is to be said of a file that has been read to its end.
+    /// Facts about a file that has been read to its end.
     pub(crate) fn finished(&self, file: u64) -> Option<FinishedFile> {
         self.options.digest.then(|| FinishedFile {
             file,

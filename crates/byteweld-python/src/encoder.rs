@@ -343,7 +343,7 @@ impl Encoder {
     }
 }
 
-/// The pieces of a text, on end.
+/// The pieces of a text, concatenated.
 #[derive(Default)]
 struct Pieces {
     bytes: Vec<u8>,

@@ -94,7 +94,7 @@ pub(crate) fn merge_options(limit: Option<&MemoryLimit>, threads: NonZeroUsize) 
 }
 
 /// The runs that counting spills. Sorting and writing a large table takes seconds, so signals are
-/// checked in the meantime; an exception in one thread stops the others.
+/// checked while that runs; an exception in one thread stops the others.
 pub(crate) struct SpilledRuns {
     pub(crate) runs: Runs,
     watch: Mutex<Watch>,

@@ -30,7 +30,7 @@ pub(crate) struct Made(Vec<u8>);
 const MAX_KEPT_BYTES: usize = 1 << 16;
 
 thread_local! {
-    /// That of the last text.
+    /// The buffer of the previous call.
     static MADE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 

@@ -215,7 +215,7 @@ class RemoteTable:
 
 
 class RemoteStream:
-    """A remote file, read once from an offset to another; the next block is fetched meanwhile."""
+    """A remote file, read once from an offset to another; the next block is prefetched."""
 
     def __init__(self, url: str, start: int = 0, stop: int | None = None) -> None:
         self._url = url

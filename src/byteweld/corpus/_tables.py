@@ -1,7 +1,7 @@
 """Tables as streams of strings for the engine: Parquet and Arrow files, and Arrow objects.
 
 The engine calls `open_table` when a table's turn comes, and pulls record batches from the Arrow C
-stream that it returns; `failure` is what Python raised meanwhile.
+stream that it returns; `failure` is what Python raised inside it.
 """
 
 from __future__ import annotations
