@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from byteweld._cached import cached_property
+from byteweld._extras import arrow
 from byteweld.corpus import Corpus
 from byteweld.corpus._tables import as_binary
 from byteweld.dataset.formats._arrow import COLUMN, DTYPES, MAX_LIST
@@ -145,7 +146,7 @@ class ArrowTokenizer:
         A list column holds less than 2^31 ids. A Table with more gets several chunks, and an
         iterator several batches.
         """
-        pa = _pyarrow()
+        pa = arrow()
         if isinstance(table, pa.Table):
             layout = self._layout(table.schema)
             parts = self._encode(table.column(layout.text))
@@ -178,7 +179,7 @@ class ArrowTokenizer:
             input_ids: list<item: int32>
               child 0, item: int32
         """
-        if not isinstance(schema, _pyarrow().Schema):
+        if not isinstance(schema, arrow().Schema):
             raise TypeError(f"found {type(schema).__name__}; expected a pyarrow Schema")
         return self._layout(schema).schema
 
@@ -201,7 +202,7 @@ class ArrowTokenizer:
 
     def _layout(self, schema: Any) -> _Layout:
         """Return where the columns are, and the schema of the result; raise if they do not fit."""
-        pa = _pyarrow()
+        pa = arrow()
         text = _index(schema, self._text_column, "text_column")
         type_ = schema.field(text).type
         if not _is_text(pa, type_):
@@ -222,7 +223,7 @@ class ArrowTokenizer:
         return _Layout(text, kept, pa.schema(fields, metadata=schema.metadata))
 
     def _stream(self, batches: Iterator[Any]) -> Iterator[Any]:
-        pa = _pyarrow()
+        pa = arrow()
         for batch in batches:
             if not isinstance(batch, pa.RecordBatch):
                 raise TypeError(
@@ -232,7 +233,7 @@ class ArrowTokenizer:
 
     def _batches(self, batch: Any) -> Iterator[Any]:
         """Yield a RecordBatch with its ids, in several parts if they are too many for one."""
-        pa = _pyarrow()
+        pa = arrow()
         layout = self._layout(batch.schema)
         start = 0
         for ids in self._encode(pa.chunked_array([batch.column(layout.text)])):
@@ -244,7 +245,7 @@ class ArrowTokenizer:
         """Return the ids of a ChunkedArray of text as arrays of lists, at least one."""
         import numpy as np
 
-        pa = _pyarrow()
+        pa = arrow()
         chunks, is_valid = self._documents(column)
         blocks: list[NDArray[np.uint32]] = [np.empty(0, np.uint32)]
         ends: list[NDArray[np.int64]] = [np.zeros(1, np.int64)]
@@ -271,7 +272,7 @@ class ArrowTokenizer:
         """Return the chunks of text without nulls, and which rows are not null (None: all)."""
         import numpy as np
 
-        pa = _pyarrow()
+        pa = arrow()
         if pa.types.is_null(column.type):
             return [], np.zeros(len(column), np.bool_)
         checked: list[Any] = []
@@ -341,16 +342,6 @@ class _Layout(NamedTuple):
     text: int
     kept: list[int]
     schema: Any
-
-
-def _pyarrow() -> Any:
-    try:
-        import pyarrow
-    except ImportError as error:
-        raise ImportError(
-            "ArrowTokenizer needs pyarrow; install it with: pip install 'byteweld[arrow]'"
-        ) from error
-    return pyarrow
 
 
 def _index(schema: Any, name: str, argument: str) -> int:

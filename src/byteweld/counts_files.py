@@ -19,6 +19,7 @@ from typing import Any, Literal
 
 from byteweld import _native
 from byteweld._atomic import naming, replace_folder, settle_folder
+from byteweld._extras import arrow
 from byteweld._files import check_folder, open_regular
 from byteweld._typed import WrongError, reader
 from byteweld.errors import FormatError
@@ -163,10 +164,10 @@ def _digest(manifest: Mapping[str, object]) -> str:
 
 def write_part(file: Path, table: _native.Counts, part: int) -> None:
     """Write a part of a table."""
-    pyarrow, parquet = arrow()
+    pyarrow = arrow()
     with (
         file.open("xb") as out,
-        parquet.ParquetWriter(
+        pyarrow.parquet.ParquetWriter(
             out,
             _schema(),
             compression="zstd",
@@ -330,7 +331,7 @@ def _rows(
     file: Path, num_rows: int, sha256: str | None
 ) -> Generator[tuple[Any, Any, Any], None, None]:
     """Yield the rows of a part as arrays, without copying."""
-    _, parquet = arrow()
+    parquet = arrow().parquet
     import numpy as np
 
     with _readable(file), os.fdopen(open_regular(file), "rb") as source:
@@ -378,22 +379,10 @@ def _readable(file: Path) -> Iterator[None]:
 
 
 def _schema() -> Any:
-    pyarrow, _ = arrow()
+    pyarrow = arrow()
     return pyarrow.schema(
         [
             pyarrow.field("bytes", pyarrow.binary(), nullable=False),
             pyarrow.field("count", pyarrow.uint64(), nullable=False),
         ]
     )
-
-
-def arrow() -> tuple[Any, Any]:
-    """Import pyarrow; if it is missing, raise an error that says how to install it."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise ImportError(
-            "saved counts are Parquet files; install pyarrow with: pip install 'byteweld[arrow]'"
-        ) from error
-    return pyarrow, pyarrow.parquet

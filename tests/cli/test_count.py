@@ -75,8 +75,8 @@ def test_saving_without_pyarrow_is_refused_before_counting(run, monkeypatch):
     assert result == (
         2,
         b"",
-        "byteweld: saved counts are Parquet files; "
-        "install pyarrow with: pip install 'byteweld[arrow]'\n",
+        "byteweld: what reads or writes Parquet files (saved counts are some) or Arrow tables "
+        "needs pyarrow; install it with: pip install 'byteweld[arrow]'\n",
     )
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol, TypedDict, TypeGuard
 
+from byteweld._extras import arrow
 from byteweld._files import COMPRESSED_SUFFIXES
 from byteweld._native import Documents, count_bytes, file_digest
 from byteweld.corpus._chunks import find_chunk_boundaries
@@ -42,7 +43,7 @@ from byteweld.corpus._remote import (
     list_again,
     open_remote,
 )
-from byteweld.corpus._tables import TableFile, TableObject, arrow, is_dataset
+from byteweld.corpus._tables import TableFile, TableObject, is_dataset
 from byteweld.errors import CorpusError, check_text
 
 __all__ = [

@@ -13,8 +13,9 @@ import os
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
+from byteweld._extras import arrow
 from byteweld._files import open_regular
 from byteweld.corpus._remote import open_remote
 from byteweld.errors import ByteweldError, CorpusError
@@ -33,33 +34,41 @@ _PROBED_ROWS = 64
 _DATASET_ROWS = 256
 
 
-class TableSource(Protocol):
+class TableSource:
     """What the engine asks of a table."""
 
     name: str  # in errors
-    columns: list[str] | None  # all of them; None: those of the stream
-    first_row: int  # of the stream
-    bytes_read: int | None  # of the file; None: the engine counts the text
-    is_part: bool  # only a part of the file is read
-    is_start: bool  # that part is the first one
-    failure: BaseException | None
+    columns: list[str] | None = None  # all of them; None: those of the stream
+    first_row = 0  # of the stream
+    bytes_read: int | None = None  # of the file; None: the engine counts the text
+    is_part = False  # only a part of the file is read
+    is_start = True  # that part is the first one
+    failure: BaseException | None = None
 
     def open_table(self, start: int, batch_bytes: int) -> object:
         """Return an object with `__arrow_c_stream__`; rows before `start` may be left out."""
+        raise NotImplementedError
+
+    def _stream(self, schema: Any, batches: Iterator[Any]) -> object:
+        """Keep the exception that ends the batches: the stream would reduce it to its message."""
+
+        def recorded() -> Iterator[Any]:
+            try:
+                yield from batches
+            except GeneratorExit:
+                raise
+            except BaseException as error:
+                self.failure = error
+                raise
+
+        return arrow().RecordBatchReader.from_batches(schema, recorded())
 
 
-class TableObject:
+class TableObject(TableSource):
     """A table in memory: of pyarrow, polars, duckdb, pandas, or Hugging Face's datasets."""
-
-    is_part = False
-    is_start = True
 
     def __init__(self, table: Any, field: str) -> None:
         self.name = type(table).__name__
-        self.columns: list[str] | None = None
-        self.first_row = 0
-        self.bytes_read = None
-        self.failure: BaseException | None = None
         self._table = table
         self._field = field
 
@@ -77,8 +86,7 @@ class TableObject:
         first = next(batches, None)
         if first is None:
             return pa.table({self._field: pa.array([], pa.string())})
-        every = itertools.chain([first], batches)
-        return pa.RecordBatchReader.from_batches(first.schema, _recorded(self, every))
+        return self._stream(first.schema, itertools.chain([first], batches))
 
 
 def is_dataset(table: object) -> bool:
@@ -87,7 +95,7 @@ def is_dataset(table: object) -> bool:
     return is_theirs and all(hasattr(table, name) for name in ("with_format", "iter"))
 
 
-class TableFile:
+class TableFile(TableSource):
     """A Parquet file, or an Arrow IPC file or stream, on disk or remote.
 
     Of a Parquet file, `part` selects the row groups between two fractions of its data.
@@ -102,10 +110,7 @@ class TableFile:
     ) -> None:
         self.name = os.fspath(file)
         self._local = file if isinstance(file, Path) else None
-        self.columns: list[str] | None = None
-        self.first_row = 0
         self.bytes_read = 0
-        self.failure: BaseException | None = None
         self._is_parquet = extension == _PARQUET
         self._field = field
         self._part = part
@@ -117,12 +122,11 @@ class TableFile:
 
         Parquet's row groups before the row `start` are not read.
         """
-        pa = arrow()
+        arrow()  # outside of what takes its errors for those of damaged files
         self.first_row = self.bytes_read = 0
         self.failure = None
         batches = self._read(start, batch_bytes)
-        schema = next(batches)
-        return pa.RecordBatchReader.from_batches(schema, _recorded(self, batches))
+        return self._stream(next(batches), batches)
 
     def _read(self, start: int, batch_bytes: int) -> Iterator[Any]:
         """Yield the schema, then the batches."""
@@ -219,7 +223,7 @@ class TableFile:
             if columns and metadata.total_byte_size > 2 * row_bytes * metadata.num_rows:
                 row_bytes = max(row_bytes, self._row_bytes(table, group))
             for batch in table.iter_batches(
-                batch_size=_batch_rows(batch_bytes, row_bytes),
+                batch_size=max(1, min(_MAX_BATCH_ROWS, int(batch_bytes / row_bytes))),
                 row_groups=[group],
                 columns=columns,
                 use_threads=False,
@@ -298,9 +302,8 @@ class TableFile:
         file.seek(0)
         options = pa.ipc.IpcReadOptions(included_fields=columns, use_threads=False)
         table = open_ipc(pa.PythonFile(file, "r"), options=options)
-        schema = (
-            pa.schema([_binary_field(pa, field) for field in table.schema]) if columns else None
-        )
+        fields = [(field.name, binary_type(pa, field.type)) for field in table.schema]
+        schema = pa.schema(fields) if columns else None
         yield _rows_only_schema(pa) if schema is None else schema
         checked: list[Any] = []  # the last dictionary, which many batches share
         for batch in _batches(table):
@@ -319,35 +322,6 @@ class TableFile:
         )
 
 
-def arrow() -> Any:
-    """Import pyarrow; if it is missing, raise an error that says how to install it."""
-    try:
-        import pyarrow
-        import pyarrow.ipc
-        import pyarrow.parquet
-    except ImportError as error:
-        raise ImportError(
-            "Parquet and Arrow files are read with pyarrow; install it with: "
-            "pip install 'byteweld[arrow]'"
-        ) from error
-    return pyarrow
-
-
-def _recorded(source: TableFile | TableObject, batches: Iterator[Any]) -> Iterator[Any]:
-    """Keep the exception that ends the batches: the stream would reduce it to its message."""
-    try:
-        yield from batches
-    except GeneratorExit:
-        raise
-    except BaseException as error:
-        source.failure = error
-        raise
-
-
-def _batch_rows(batch_bytes: int, row_bytes: float) -> int:
-    return max(1, min(_MAX_BATCH_ROWS, int(batch_bytes / max(1.0, row_bytes))))
-
-
 def _batches(table: Any) -> Iterator[Any]:
     """Yield the batches of an Arrow stream or file."""
     if hasattr(table, "num_record_batches"):
@@ -364,10 +338,6 @@ def _rows_only_schema(pa: Any) -> Any:
 
 def _rows_only(pa: Any, rows: int) -> Any:
     return pa.RecordBatch.from_arrays([pa.nulls(rows)], schema=_rows_only_schema(pa))
-
-
-def _binary_field(pa: Any, field: Any) -> Any:
-    return pa.field(field.name, binary_type(pa, field.type))
 
 
 def binary_type(pa: Any, type_: Any) -> Any:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from byteweld import _memory, _native, counts_files
+from byteweld._extras import arrow
 from byteweld._folders import Folder
 from byteweld.corpus import Corpus
 from byteweld.corpus._slices import Slice, on_slice
@@ -237,7 +238,7 @@ def merge_ranks(
 
 def _planned(runner: Runner, corpus: Corpus, recipe: Recipe) -> tuple[list[Slice], dict[str, Any]]:
     """Return the slices, and what identifies the job."""
-    counts_files.arrow()
+    arrow()
     facts = {
         "job": "count",
         "pattern": recipe.pattern,

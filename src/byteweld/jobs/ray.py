@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
+from byteweld._extras import imported
 from byteweld.jobs import Failure, Runner
 
 _TOKEN: Final = secrets.token_hex(32)  # one per process: Ray reads it once
@@ -65,12 +66,12 @@ class RayRunner(Runner):
     def _start(self) -> None:
         address = self._address or os.environ.get("RAY_ADDRESS") or None
         is_new = address is None or address == "local"
-        imported = sys.modules.get("ray")
-        is_initialized = imported is not None and imported.is_initialized()
+        known = sys.modules.get("ray")
+        is_initialized = known is not None and known.is_initialized()
         if is_new and not is_initialized:
             self._set_environment()  # first, since Ray reads it when it is imported
         try:
-            self._ray = ray = _import_ray()
+            self._ray = ray = imported("ray", "runner 'ray'", "ray")
             if not is_initialized:
                 self._connect(None if is_new else address)
                 self._is_ours = True
@@ -344,13 +345,3 @@ def _refresh_authentication() -> None:
 
         Config.initialize("")
         AuthenticationTokenLoader.instance().reset_cache()
-
-
-def _import_ray() -> Any:
-    try:
-        import ray
-    except ImportError as error:
-        raise ImportError(
-            "runner 'ray' needs ray; install it with: pip install 'byteweld[ray]'"
-        ) from error
-    return ray

@@ -6,12 +6,12 @@ so training and encoding look at one pre-token at a time.
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
+from byteweld._extras import imported
 from byteweld.errors import PatternError
 from byteweld.patterns import is_over_bytes, resolve_pattern
 
@@ -73,13 +73,7 @@ def _split_bytes(text: bytes, pattern: str) -> list[bytes]:
 def _compile(pattern: str) -> Any:
     # Imported on use, so that vocabularies without a pattern do not need the package. The standard
     # library's `re` does not support \p{L}.
-    try:
-        regex = importlib.import_module("regex")
-    except ImportError as error:
-        raise ImportError(
-            "the reference reads patterns with regex; install it with: "
-            "pip install 'byteweld[reference]'"
-        ) from error
+    regex = imported("regex", "the reference", "reference")
     source = resolve_pattern(pattern) or ""  # for mypy: only None resolves to None
     flags = 0
     if _has_set_operations(source):

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import get_args
 
 from byteweld._atomic import is_leftover, lock, naming, write_all
+from byteweld._extras import arrow
 from byteweld._files import open_regular, read_descriptor, read_start
 from byteweld._saves import settle, write_atomic
 from byteweld.counts import Counts, Memory
-from byteweld.counts_files import arrow
 from byteweld.errors import FormatError
 from byteweld.formats import _json
 from byteweld.jobs._changes import changed_facts

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from byteweld._extras import arrow
 from byteweld.dataset._manifest import Manifest, ShardEntry
 from byteweld.dataset._shard import Shard
 from byteweld.dataset.formats._documents import Documents, check_amount
@@ -63,18 +64,6 @@ class IpcFormat(TableFormat):
         found = ListDocuments(path, entry, manifest.dtype, rows, parts.__getitem__)
         check_amount(sum(len(ids) for _, ids in parts), "tokens", entry.tokens, path)
         return found
-
-
-def arrow() -> Any:
-    """Import pyarrow; if it is missing, raise an error that says how to install it."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise ImportError(
-            "Arrow and Parquet files need pyarrow; install it with: pip install 'byteweld[arrow]'"
-        ) from error
-    return pyarrow
 
 
 def schema(dtype: str) -> Any:

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from byteweld._extras import arrow
 from byteweld.dataset._manifest import Manifest, ShardEntry
 from byteweld.dataset._shard import Shard
 from byteweld.dataset.formats._arrow import (
     ListDocuments,
     Lists,
     TableFormat,
-    arrow,
     check_schema,
     lists,
     reading,
