@@ -37,6 +37,7 @@ _ARROW_BYTES = 32 << 20
 _MIN_TABLE_BYTES = 4 << 20
 # One part in this many of the budget is reserved for the allocator's overhead.
 _ALLOCATOR_SHARE = 8
+_MAX_BATCH_BYTES = 8 << 20
 # Merging does not get faster with more than this.
 _MAX_MERGE_BYTES = 256 << 20
 # Measured: what `explain_training` keeps of a step, with its Python values.
@@ -138,45 +139,22 @@ def training_bytes(
     return needed + 80 * min(text, pairs)
 
 
-def check_training(
-    memory: Memory,
-    distinct: int,
-    distinct_bytes: int,
-    new_ids: int,
-    *,
-    step_by_step: bool = False,
-) -> None:
-    """Raise if training may need more than the budget."""
-    budget = parse_memory(memory)
-    resident = resident_bytes()
-    needed = resident + training_bytes(distinct, distinct_bytes, new_ids, step_by_step=step_by_step)
-    if needed > budget:
-        less = "show fewer merges" if step_by_step else "leave out rare pre-tokens (prune=2)"
-        raise BudgetError(
-            f"training {new_ids} new tokens on {distinct} distinct pre-tokens of {distinct_bytes} "
-            f"bytes may need {amount(needed)}, including {amount(resident)} that the process "
-            f"already uses; the budget is {amount(budget)}; raise it, {less}, "
-            "or save the counts and train from them on a larger machine",
-            needed=needed,
-        )
-
-
-class Plan(NamedTuple):
+class Budget(NamedTuple):
     """How a budget is divided: the limits of the engine, and its number of threads."""
 
-    limit: _native.MemoryLimit
-    num_threads: int
-    batch_bytes: int  # documents that Python passes to the engine at once
+    limit: _native.MemoryLimit | None
+    num_threads: int | None
+    batch_bytes: int = _MAX_BATCH_BYTES  # documents that Python passes to the engine at once
 
 
-def plan(
-    memory: Memory,
+def divide(
+    memory: Memory | None,
     num_threads: int | None,
     *,
     whole_documents: bool = False,
     dictionaries: int = 0,
-) -> Plan:
-    """Divide a budget; raise if it is too small.
+) -> Budget:
+    """Divide a budget; raise if it is too small. If it is None, nothing is limited.
 
     The default number of threads is that of the processors, or fewer if the budget is too small.
 
@@ -187,17 +165,14 @@ def plan(
             pattern to split them.
         dictionaries: how many dictionaries of compressed files there are at once.
     """
-    budget = parse_memory(memory)
+    if memory is None:
+        return Budget(None, num_threads)
     resident = resident_bytes()
-    usable = (budget - resident) * (_ALLOCATOR_SHARE - 1) // _ALLOCATOR_SHARE
-
     fixed = _FIXED_BYTES + (_ARROW_BYTES if "pyarrow" in sys.modules else 0)
-
-    def rest(threads: int) -> int:
-        return usable - fixed - threads * _THREAD_BYTES
+    usable = (parse_memory(memory) - resident) * (_ALLOCATOR_SHARE - 1) // _ALLOCATOR_SHARE - fixed
 
     def is_enough(threads: int) -> bool:
-        return rest(threads) >= 2 * threads * _MIN_TABLE_BYTES
+        return usable - threads * _THREAD_BYTES >= 2 * threads * _MIN_TABLE_BYTES
 
     threads = num_threads if num_threads is not None else _processors()
     if num_threads is None:
@@ -215,7 +190,7 @@ def plan(
             needed=needed,
         )
     workers = max(threads, 1)
-    available = rest(workers)
+    available = usable - workers * _THREAD_BYTES
     buffers = available // 4 if whole_documents else available // 16
     dictionary = available // 4 if dictionaries else available // 16
     tables = available - buffers - dictionary
@@ -232,31 +207,15 @@ def plan(
         # A growing dictionary exists one and a half times while it is copied.
         dictionary_bytes=dictionary // max(dictionaries, 1) * 2 // 3,
     )
-    return Plan(limit, threads, min(8 << 20, max(buffers // 8, 1 << 16)))
+    return Budget(limit, threads, min(_MAX_BATCH_BYTES, max(buffers // 8, 1 << 16)))
 
 
-def memory_limit(
-    *,
-    table_bytes: int,
-    text_bytes: int,
-    merge_bytes: int,
-    keep_bytes: int,
-    record_bytes: int,
-    dictionary_bytes: int,
-) -> _native.MemoryLimit:
+def memory_limit(**sizes: int) -> _native.MemoryLimit:
     """Make a limit that spills to TMPDIR.
 
     Uses TMPDIR even if it is not writable, where `tempfile` would silently choose another folder.
     """
-    return _native.MemoryLimit(
-        os.environ.get("TMPDIR") or tempfile.gettempdir(),
-        table_bytes=table_bytes,
-        text_bytes=text_bytes,
-        merge_bytes=merge_bytes,
-        keep_bytes=keep_bytes,
-        record_bytes=record_bytes,
-        dictionary_bytes=dictionary_bytes,
-    )
+    return _native.MemoryLimit(os.environ.get("TMPDIR") or tempfile.gettempdir(), **sizes)
 
 
 def _processors() -> int:

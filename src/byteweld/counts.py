@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import heapq
 import itertools
+import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from operator import index
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,11 +19,8 @@ from byteweld._text import batches
 from byteweld.corpus import Corpus, check_local
 from byteweld.counts_files import PARTS, Facts
 from byteweld.counts_files import Pruning as Pruning
-from byteweld.errors import check_text
+from byteweld.errors import BudgetError, check_text
 from byteweld.recipes import ALPHABETS, Recipe
-
-# Documents of an iterable are passed to the engine in batches of about this many bytes.
-_BATCH_BYTES = 8 << 20
 
 
 class Counts:
@@ -236,15 +234,24 @@ class Counts:
             >>> import byteweld
             >>> byteweld.Counts({b"low": 5, b"lower": 2}).check_training(1000, "8GB")
         """
-        distinct, distinct_bytes, _, _ = self._table.sums()
-        _memory.check_training(
-            memory, distinct, distinct_bytes, index(new_ids), step_by_step=step_by_step
-        )
+        budget, resident = _memory.parse_memory(memory), _memory.resident_bytes()
+        needed = resident + self.training_bytes(new_ids, step_by_step=step_by_step)
+        if needed > budget:
+            distinct, distinct_bytes, _, _ = self._table.sums()
+            amount = _memory.amount
+            less = "show fewer merges" if step_by_step else "leave out rare pre-tokens (prune=2)"
+            raise BudgetError(
+                f"training {new_ids} new tokens on {distinct} distinct pre-tokens of "
+                f"{distinct_bytes} bytes may need {amount(needed)}, including {amount(resident)} "
+                f"that the process already uses; the budget is {amount(budget)}; raise it, {less}, "
+                "or save the counts and train from them on a larger machine",
+                needed=needed,
+            )
 
-    def training_bytes(self, new_ids: int) -> int:
+    def training_bytes(self, new_ids: int, *, step_by_step: bool = False) -> int:
         """Return an upper bound on the memory of training `new_ids` new tokens, in bytes.
 
-        The counts themselves are not included.
+        The counts themselves are not included. `step_by_step` is for `explain_training`.
 
         Examples:
             >>> import byteweld
@@ -253,7 +260,9 @@ class Counts:
             True
         """
         distinct, distinct_bytes, _, _ = self._table.sums()
-        return _memory.training_bytes(distinct, distinct_bytes, index(new_ids))
+        return _memory.training_bytes(
+            distinct, distinct_bytes, operator.index(new_ids), step_by_step=step_by_step
+        )
 
     @staticmethod
     def merge(
@@ -283,13 +292,11 @@ class Counts:
             for table in tables
         ]
         facts = merge_facts([table._facts for table in found])
-        plan = None if memory is None else _memory.plan(memory, num_threads)
-        table = _native.Counts.merge(
-            [table._table for table in found],
-            limit=None if plan is None else plan.limit,
-            num_threads=num_threads if plan is None else plan.num_threads,
+        budget = _memory.divide(memory, num_threads)
+        merged = _native.Counts.merge(
+            [table._table for table in found], limit=budget.limit, num_threads=budget.num_threads
         )
-        return Counts._of(table, facts)
+        return Counts._of(merged, facts)
 
     def prune(self, threshold: int, *, memory: Memory | None = None) -> Counts:
         """Leave out pre-tokens that occur fewer than `threshold` times.
@@ -307,7 +314,7 @@ class Counts:
             raise TypeError(f"threshold is {threshold!r}; it must be an integer")
         if not 1 <= threshold < 2**64:
             raise ValueError(f"threshold is {threshold}; it must be at least 1 and below 2^64")
-        limit = None if memory is None else _memory.plan(memory, 1).limit
+        limit = _memory.divide(memory, 1).limit
         table, (distinct, occurrences, size, pair_error) = self._table.prune(threshold, limit=limit)
         pruning = Pruning(
             threshold=threshold,
@@ -317,9 +324,8 @@ class Counts:
             word_error=threshold - 1 if distinct else 0,
             pair_error=pair_error,
         )
-        before = self._facts.pruning
-        pruning = pruning if before is None else before + pruning
-        return Counts._of(table, dataclasses.replace(self._facts, pruning=pruning))
+        both = _added([self._facts.pruning, pruning])
+        return Counts._of(table, dataclasses.replace(self._facts, pruning=both))
 
     def __add__(self, other: Counts) -> Counts:
         if not isinstance(other, Counts):
@@ -433,11 +439,9 @@ class Counts:
 
 def limit_of(memory: Memory | None, sums: counts_files.Sums) -> _native.MemoryLimit | None:
     """Return the limit within which to read saved counts; None if all of them may be in memory."""
-    if memory is None:
-        return None
-    limit = _memory.plan(memory, 1).limit
+    limit = _memory.divide(memory, 1).limit
     distinct, distinct_bytes = (min(value, 2**63) for value in sums[:2])  # a file may claim more
-    return None if limit.can_keep(distinct, distinct_bytes) else limit
+    return None if limit is None or limit.can_keep(distinct, distinct_bytes) else limit
 
 
 def _rebuild(parts: list[list[tuple[Any, Any, Any]]], facts: Facts) -> Counts:
@@ -501,20 +505,19 @@ def merge_facts(all_facts: list[Facts]) -> Facts:
             f"{sorted(map(repr, boundaries))}"
         )
     alphabets = {facts.alphabet for facts in all_facts}
-    pruning: Pruning | None = None
-    for facts in all_facts:
-        if facts.pruning is not None:
-            pruning = facts.pruning if pruning is None else pruning + facts.pruning
     return Facts(
         # Of several spellings, always the same one, whatever the order of the tables.
-        pattern=first.pattern
-        if first.pattern is None
-        else min(p for p in patterns if p is not None),
+        pattern=min((pattern for pattern in patterns if pattern is not None), default=None),
         boundaries=first.boundaries,
         alphabet=alphabets.pop() if len(alphabets) == 1 else None,
         skipped_documents=sum(facts.skipped_documents for facts in all_facts),
-        pruning=pruning,
+        pruning=_added([facts.pruning for facts in all_facts]),
     )
+
+
+def _added(all_pruning: list[Pruning | None]) -> Pruning | None:
+    known = [pruning for pruning in all_pruning if pruning is not None]
+    return functools.reduce(operator.add, known) if known else None
 
 
 # ---------------------------------------------------------------------- counting
@@ -532,44 +535,42 @@ def count_corpus(
 
     With `memory` ("2GB", or a number of bytes), the process stays within this budget.
     """
-    limit, batch_bytes = None, _BATCH_BYTES
-    if memory is not None:
-        files = corpus if isinstance(corpus, Corpus) else None
-        plan = _memory.plan(
-            memory,
-            num_threads,
-            whole_documents=recipe.pattern is None or (files is not None and files.has_records),
-            dictionaries=0 if files is None else files.num_dictionaries,
-        )
-        limit, num_threads, batch_bytes = plan.limit, plan.num_threads, plan.batch_bytes
-    return count_within(
-        limit, corpus, recipe, num_threads=num_threads, progress=progress, batch_bytes=batch_bytes
+    files = corpus if isinstance(corpus, Corpus) else None
+    budget = _memory.divide(
+        memory,
+        num_threads,
+        whole_documents=recipe.pattern is None or (files is not None and files.has_records),
+        dictionaries=0 if files is None else files.num_dictionaries,
     )
+    return count_within(budget, corpus, recipe, progress=progress)
 
 
 def count_within(
-    limit: _native.MemoryLimit | None,
+    budget: _memory.Budget,
     corpus: Corpus | Iterable[str | bytes],
     recipe: Recipe,
     *,
-    num_threads: int | None = None,
     progress: Callable[[int], object] | None = None,
-    batch_bytes: int = _BATCH_BYTES,
 ) -> Counts:
-    """Count within the given engine limits."""
+    """Count within the given limits of the engine."""
     alphabet = ALPHABETS["ascii"] if recipe.alphabet == "ascii" else None
     builder = _native.CountBuilder(
         pattern=recipe.pattern,
         boundaries=recipe.boundaries,
         alphabet=alphabet,
-        num_threads=num_threads,
-        limit=limit,
+        num_threads=budget.num_threads,
+        limit=budget.limit,
     )
     skipped = 0
     if isinstance(corpus, Corpus):
         skipped = builder.add_files(corpus.engine_arguments(), progress=progress)
     else:
-        _count_documents(corpus, builder, progress, batch_bytes)
+        total = 0
+        for batch in batches(map(_checked, corpus), budget.batch_bytes):
+            builder.add_documents(batch)
+            if progress is not None:
+                total += sum(map(len, batch))
+                progress(total)
     facts = Facts(
         pattern=recipe.pattern,
         boundaries=recipe.boundaries,
@@ -577,20 +578,6 @@ def count_within(
         skipped_documents=skipped,
     )
     return Counts._of(builder.finish(), facts)
-
-
-def _count_documents(
-    documents: Iterable[str | bytes],
-    builder: _native.CountBuilder,
-    progress: Callable[[int], object] | None,
-    batch_bytes: int,
-) -> None:
-    total = 0
-    for batch in batches(map(_checked, documents), batch_bytes):
-        builder.add_documents(batch)
-        if progress is not None:
-            total += sum(map(len, batch))
-            progress(total)
 
 
 def _checked(document: object) -> str | bytes:

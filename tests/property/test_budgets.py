@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import byteweld
 from byteweld import Counts, _memory
-from byteweld._memory import memory_limit
+from byteweld._memory import Budget, memory_limit
 from byteweld.counts import count_within
 from tests.helpers.strategies import as_bytes, corpora, examples, recipes
 
@@ -54,7 +54,7 @@ def test_counts_are_the_same_at_every_limit_and_number_of_threads(data):
     expected = byteweld.count(iter(documents), recipe=recipe)
     for threads in (1, 2, 7):
         limit = data.draw(limits)
-        counts = count_within(limit, iter(documents), recipe, num_threads=threads)
+        counts = count_within(Budget(limit, threads), iter(documents), recipe)
         assert counts == expected
         assert counts.items() == expected.items()
         assert (counts.total, counts.total_bytes) == (expected.total, expected.total_bytes)
@@ -68,9 +68,8 @@ def test_many_runs_add_up_to_the_same_counts_and_the_same_tokenizer(seed, data):
     expected = byteweld.count(iter(documents), recipe=recipe)
     tok = byteweld.train(expected, vocab_size=400, recipe=recipe)
     for threads in (1, 2, 7):
-        counts = count_within(
-            data.draw(limits), iter(documents), recipe, num_threads=threads, batch_bytes=20_000
-        )
+        budget = Budget(data.draw(limits), threads, batch_bytes=20_000)
+        counts = count_within(budget, iter(documents), recipe)
         assert counts == expected
         trained = byteweld.train(counts, vocab_size=400, recipe=recipe)
         assert trained.vocab.fingerprint == tok.vocab.fingerprint
@@ -86,14 +85,14 @@ def test_files_count_the_same_at_every_limit(tmp_path):
     for threads in (1, 2, 7):
         for table_bytes in (5_000, 50_000, 1 << 20):
             limit = tiny(table_bytes=table_bytes)
-            counts = count_within(limit, corpus, byteweld.RECIPES["modern"], num_threads=threads)
+            counts = count_within(Budget(limit, threads), corpus, byteweld.RECIPES["modern"])
             assert counts.is_on_disk and counts == expected
 
 
 def test_counts_on_disk_behave_like_counts_in_memory(tmp_path):
     documents = list(varied_documents(1, 2000))
     expected = byteweld.count(iter(documents))
-    counts = count_within(tiny(), iter(documents), byteweld.RECIPES["modern"])
+    counts = count_within(Budget(tiny(), None), iter(documents), byteweld.RECIPES["modern"])
     assert counts.is_on_disk and not expected.is_on_disk
     assert len(counts) == len(expected) and repr(counts) == repr(expected)
     assert list(counts) == list(expected)
@@ -120,7 +119,7 @@ def test_a_pretoken_larger_than_the_table_is_counted(tmp_path):
     expected = byteweld.count(iter(documents), recipe=recipe)
     for table_bytes in (1, 1_000, 40_000, 200_000):
         limit = tiny(table_bytes=table_bytes)
-        assert count_within(limit, iter(documents), recipe, num_threads=1) == expected
+        assert count_within(Budget(limit, 1), iter(documents), recipe) == expected
 
 
 # ---------------------------------------------------------------------- trees of merges
@@ -138,7 +137,7 @@ def test_counts_merged_in_random_trees_give_the_same_folder_byte_for_byte(tmp_pa
         pending = []
         for n in range(9):
             limit = choose.choice([None, tiny(), tiny(table_bytes=3_000)])
-            pending.append(count_within(limit, iter(shuffled[n::9]), recipe))
+            pending.append(count_within(Budget(limit, None), iter(shuffled[n::9]), recipe))
         step = 0
         while len(pending) > 1:
             choose.shuffle(pending)

@@ -99,11 +99,11 @@ def test_a_small_budget_means_fewer_threads_unless_the_number_is_given(monkeypat
     monkeypatch.setattr(_memory, "_processors", lambda: 64)
     monkeypatch.setattr(_memory, "_ARROW_BYTES", 0)
     resident = _memory.resident_bytes()
-    assert _memory.plan(resident + (32 << 20), None).num_threads == 1
-    assert 1 < _memory.plan(resident + (400 << 20), None).num_threads < 64
-    assert _memory.plan(resident + (8 << 30), None).num_threads == 64
+    assert _memory.divide(resident + (32 << 20), None).num_threads == 1
+    assert 1 < _memory.divide(resident + (400 << 20), None).num_threads < 64
+    assert _memory.divide(resident + (8 << 30), None).num_threads == 64
     with pytest.raises(BudgetError):
-        _memory.plan(resident + (64 << 20), 64)
+        _memory.divide(resident + (64 << 20), 64)
 
 
 def test_a_training_that_exceeds_the_budget_is_refused_with_numbers_and_advice():

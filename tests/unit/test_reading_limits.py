@@ -11,7 +11,7 @@ import pytest
 
 import byteweld
 from byteweld import BudgetError, CorpusError, counts
-from byteweld._memory import memory_limit
+from byteweld._memory import Budget, memory_limit
 from byteweld.corpus import open_corpus
 from tests.harness.memory import (
     BOMBS,
@@ -42,7 +42,7 @@ def count_within(path, *, record=MEGABYTE, dictionary=MEGABYTE, **reading):
         dictionary_bytes=dictionary,
     )
     corpus = open_corpus(path, **reading)
-    return counts.count_within(limit, corpus, byteweld.RECIPES["modern"], num_threads=2)
+    return counts.count_within(Budget(limit, 2), corpus, byteweld.RECIPES["modern"])
 
 
 def test_a_record_larger_than_its_limit_is_refused_by_line_or_skipped(tmp_path):

@@ -115,7 +115,7 @@ class _MergeRuns:
 
     def __call__(self, item: _Merge, scratch: Path) -> tuple[Sums, dict[str, Path]]:
         # Sorted runs are merged faster on disk, or in the page cache, than added up in memory.
-        limit = _memory.plan(_budget(self.memory, 1), 1).limit
+        limit = _memory.divide(_budget(self.memory, 1), 1).limit
         tables = []
         for run in item.runs:
             with self.folder.local(run.name) as file:
