@@ -121,11 +121,11 @@ def run(
     with files.progress("measuring") as advance:
         found = evaluate_files(tok, files, num_threads=threads, progress=advance, **arguments)
     files.say_skipped()
-    both = Measured(found, overview)
+    both = EvaluatedTokenizer(found, overview)
     shown.show(tokenizer, both, path=tokenizer, fingerprint=tok.vocab.fingerprint)
 
 
-class Measured(Displayable):
+class EvaluatedTokenizer(Displayable):
     """An evaluation, with the overview of its tokenizer on a page."""
 
     def __init__(self, evaluation: Evaluation, overview: _overview.Overview) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from byteweld._amounts import amount, speed
-from byteweld.comparison.corpora import Comparison, Difference
+from byteweld.comparison.corpora import Comparison, DifferingSpan
 from byteweld.evaluation._report import WORD_HINT
 from byteweld.render import decimal, visible, visible_name
 from byteweld.report import (
@@ -218,7 +218,7 @@ def _ids(found: Comparison) -> Iterator[Section]:
         )
 
 
-def _difference(found: Comparison, difference: Difference) -> Iterator[Words]:
+def _difference(found: Comparison, difference: DifferingSpan) -> Iterator[Words]:
     """Yield the place of a difference, the span in its context, and the tokens of each lane."""
     rest = "" if difference.is_whole else "…"
     name = visible_name(difference.source)

@@ -17,7 +17,7 @@ from byteweld._cached import cached_property
 from byteweld.comparison import align
 from byteweld.evaluation.corpora import (
     CorpusEncoder,
-    Encoded,
+    EncodedDocument,
     EncodingOptions,
     Files,
     encode_file,
@@ -45,7 +45,7 @@ class Lane(NamedTuple):
     texts: tuple[bytes, ...]
 
 
-class Difference(NamedTuple):
+class DifferingSpan(NamedTuple):
     """A span that not all encode in the same way, between token boundaries that all share.
 
     `kind` is "cut" if the boundaries inside differ, "ids" if only the ids do. Long spans are
@@ -136,7 +136,7 @@ class Comparison(Displayable):
     files: tuple[FileComparison, ...]
     scripts: tuple[Mapping[str, WordRate], ...]
     spans: Spans
-    differences: tuple[Difference, ...]  # the first "cut" ones; if none, "ids"
+    differences: tuple[DifferingSpan, ...]  # the first "cut" ones; if none, "ids"
     seconds: tuple[float, ...]  # that each spent encoding
     special_tokens: tuple[int, ...]  # in the text, each encoded as one id
 
@@ -225,7 +225,7 @@ def _words_to_dict(rate: WordRate) -> dict[str, Any]:
     return dict(zip(_WORDS, values, strict=True))
 
 
-def _difference_to_dict(difference: Difference) -> dict[str, Any]:
+def _difference_to_dict(difference: DifferingSpan) -> dict[str, Any]:
     source, document, start, end, kind, before, after, lanes, is_whole = difference
     return {
         "source": source,
@@ -275,8 +275,8 @@ class Sums:
     special_tokens: list[int]
     files: list[FileComparison] = field(default_factory=list)
     spans: Spans = Spans()  # noqa: RUF009 (immutable)
-    cut: list[Difference] = field(default_factory=list)  # the first differences of each kind
-    ids: list[Difference] = field(default_factory=list)
+    cut: list[DifferingSpan] = field(default_factory=list)  # the first differences of each kind
+    ids: list[DifferingSpan] = field(default_factory=list)
 
     @classmethod
     def of(cls, tokenizers: int) -> Sums:
@@ -357,7 +357,7 @@ def to_comparison(
     )
 
 
-def _add_spans(sums: Sums, document: Encoded, max_differences: int) -> None:
+def _add_spans(sums: Sums, document: EncodedDocument, max_differences: int) -> None:
     lanes = document.ids
     if all(np.array_equal(document.ends[0], own) for own in document.ends[1:]):
         differs = _differs(lanes)
@@ -389,13 +389,15 @@ def _differs(lanes: Sequence[NDArray[np.uint32]]) -> NDArray[np.bool_]:
     return found
 
 
-def _difference(document: Encoded, kind: Kind, spans: Sequence[tuple[int, int]]) -> Difference:
+def _difference(
+    document: EncodedDocument, kind: Kind, spans: Sequence[tuple[int, int]]
+) -> DifferingSpan:
     """Return a difference; `spans` are the index ranges of its tokens."""
     first, last = spans[0]
     start = int(document.ends[0][first - 1]) if first else 0
     end = int(document.ends[0][last - 1])
     lanes = tuple(_lane(document, lane, span, start) for lane, span in enumerate(spans))
-    return Difference(
+    return DifferingSpan(
         document.source,
         document.number,
         start,
@@ -407,7 +409,7 @@ def _difference(document: Encoded, kind: Kind, spans: Sequence[tuple[int, int]])
     )
 
 
-def _lane(document: Encoded, lane: int, span: tuple[int, int], start: int) -> Lane:
+def _lane(document: EncodedDocument, lane: int, span: tuple[int, int], start: int) -> Lane:
     """Return the tokens of a span, up to the limit."""
     first, last = span
     ends = document.ends[lane]

@@ -115,7 +115,7 @@ class CorpusEncoder:
         return np.fromiter((end for _, end in offsets), np.int64, len(offsets))
 
 
-class Encoded(NamedTuple):
+class EncodedDocument(NamedTuple):
     """A document, and its tokens by each tokenizer: their ids, and the offsets of their ends."""
 
     source: str
@@ -131,7 +131,7 @@ def encode_file(
     documents: Iterable[bytes],
     scripts: Sequence[dict[str, WordRate]],
     advance: Callable[[int], object],
-) -> Iterator[list[Encoded]]:
+) -> Iterator[list[EncodedDocument]]:
     """Encode the documents of a file with each tokenizer, in batches.
 
     The cost of the words, by script, is added to the item of `scripts` for each tokenizer.
@@ -149,7 +149,7 @@ def encode_file(
                 for rates, own_ends in zip(scripts, ends, strict=True):
                     add_rates(rates, block, own_ends)
                 advance(block.num_bytes)
-            found.append(Encoded(source, number, content, ids, ends))
+            found.append(EncodedDocument(source, number, content, ids, ends))
         yield found
 
 
