@@ -8,60 +8,28 @@ for a corpus of any size. `train_in_buffers` is ck's own training method; `match
 """
 
 from byteweld.explanation._buffers import Iteration, shards, train_in_buffers
-from byteweld.explanation._encoding import (
-    Explanation,
-    PairRow,
-    PretokenExplanation,
-    Step,
-    explain,
-    explain_pretoken,
-    find_pretokens,
-)
+from byteweld.explanation._encoding import Explanation, explain, explain_pretoken, find_pretokens
 from byteweld.explanation._matching import (
-    HashMatch,
-    RankMatch,
     TrieMatch,
     TrieNode,
-    TrieStep,
     make_trie,
     match_by_hash,
     match_by_trie,
     merge_by_rank,
 )
 from byteweld.explanation._report import MAX_PARTS, MAX_ROWS
-from byteweld.explanation._training import (
-    CountRow,
-    ExampleRow,
-    PretokenRow,
-    TrainingExplanation,
-    TrainingStep,
-    explain_training,
-)
-from byteweld.explanation._tree import MAX_PRETOKEN_BYTES, Tree, TreeNode, merge_tree
-from byteweld.training.plan import LearnedMerge
+from byteweld.explanation._training import TrainingExplanation, explain_training
+from byteweld.explanation._tree import Tree, merge_tree
 
 __all__ = [
     "MAX_PARTS",
-    "MAX_PRETOKEN_BYTES",
     "MAX_ROWS",
-    "CountRow",
-    "ExampleRow",
     "Explanation",
-    "HashMatch",
     "Iteration",
-    "LearnedMerge",
-    "PairRow",
-    "PretokenExplanation",
-    "PretokenRow",
-    "RankMatch",
-    "Step",
     "TrainingExplanation",
-    "TrainingStep",
     "Tree",
-    "TreeNode",
     "TrieMatch",
     "TrieNode",
-    "TrieStep",
     "explain",
     "explain_pretoken",
     "explain_training",
