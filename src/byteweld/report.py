@@ -338,8 +338,8 @@ class Folded(Group):
 class Section(Group):
     """A title in bold and parts, indented; on a page it may have a hint, or be collapsed.
 
-    With a `summary`, the title has a colon and the summary after it. A section that is no heading
-    has a plain title, as the parts of another section have.
+    With a `summary`, the title has a colon and the summary after it. Without `is_heading`, the
+    title is plain, for the parts of another section.
     """
 
     def __init__(

@@ -164,7 +164,7 @@ def _show_tree(shown: Shown, tok: byteweld.Tokenizer, asked: str) -> None:
     token_id = _find_token(tok, asked)
     try:
         drawn = byteweld.merge_tree(tok.vocab, token_id)
-    except ValueError as error:  # too long; the hint names an argument that is no option here
+    except ValueError as error:  # too long; the hint names an argument of the API
         raise _errors.UsageError(str(error).partition(";")[0]) from None
     shown.show(f"Token {token_id}", drawn, tokens=token_names(drawn.tokens))
 

@@ -137,8 +137,7 @@ def why_unreachable(tok: Tokenizer, token: bytes) -> Reason:
 def pattern_engine(tok: Tokenizer) -> str:
     """Return what runs the pattern: "whole" (no pattern), "scanner", "automaton", "backtracking".
 
-    The ids are the same with all of them; the speed is not. With several steps, that of the
-    slowest one.
+    The ids are the same with all of them; the speed is not. Of several steps, the slowest counts.
 
     >>> pattern_engine(Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, []))
     'scanner'
