@@ -14,8 +14,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from byteweld._text import Text
-from byteweld.tokenizer import Specials, Tokenizer
+from byteweld.tokenizer import Tokenizer
 from byteweld.training import Training
 
 if TYPE_CHECKING:
@@ -144,26 +143,6 @@ def pattern_engine(tok: Tokenizer) -> str:
     """
     slowness = ["whole", "scanner", "automaton", "backtracking"]
     return max(tok._encoder.engines, key=slowness.index, default="whole")
-
-
-def longest_match_agreement(
-    tok: Tokenizer,
-    texts: Sequence[Text],
-    *,
-    allowed_special: Specials = frozenset(),
-    disallowed_special: Specials = "all",
-) -> tuple[int, int] | None:
-    """Return for how many pre-tokens longest match gives the same tokens, and out of how many.
-
-    Special tokens are not pre-tokens. None if the vocabulary has tokens so long and so similar
-    that the search would take too many steps.
-
-    >>> tokens = {b: bytes([b]) for b in range(256)} | {256: b"bc", 257: b"ab"}
-    >>> tok = Tokenizer.from_merges(tokens, [(b"b", b"c"), (b"a", b"b")])
-    >>> longest_match_agreement(tok, ["abc", "abd"])  # a|bc, but ab|c; ab|d
-    (1, 2)
-    """
-    return tok._encoder.longest_match_agreement(texts, allowed_special, disallowed_special)
 
 
 class CurvePoint(NamedTuple):

@@ -17,7 +17,7 @@ import numpy as np
 from byteweld._cached import cached_property
 from byteweld._text import batches
 from byteweld.errors import SpecialTokenError
-from byteweld.evaluation import longest_match_agreement, token_lengths, unreachable
+from byteweld.evaluation import token_lengths, unreachable
 from byteweld.evaluation.probes import Language, Probes, probe
 from byteweld.evaluation.words import WordRate, add, add_rates, by_bytes, total_rate, words
 from byteweld.report import Displayable, Report
@@ -101,8 +101,12 @@ class CorpusEncoder:
         return int(self.counts[list(set(self.tok.vocab.special_tokens.values()))].sum())
 
     def agreement(self, documents: Sequence[bytes]) -> LongestMatch | None:
-        """Compare the encoding with longest match, pre-token by pre-token."""
-        found = longest_match_agreement(self.tok, documents, **self._specials)
+        """Compare the encoding with longest match, pre-token by pre-token.
+
+        Special tokens are not pre-tokens. None if the vocabulary has tokens so long and so similar
+        that the search would take too many steps.
+        """
+        found = self.tok._encoder.longest_match_agreement(documents, *self._specials.values())
         return None if found is None else LongestMatch(*found)
 
     def ends(self, document: bytes, ids: NDArray[np.uint32]) -> NDArray[np.int64]:
