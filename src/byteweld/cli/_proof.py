@@ -201,21 +201,23 @@ def _sides(seen: Result, difference: proof.Mismatch) -> Iterator[tuple[str, str]
     offset, token = _offset(seen.ours, difference), difference.token
     before, after = around(difference.document.content, offset, offset)
     yield "text", f"{visible(before)}{_MARK}{visible(after)}"
-    tokens = seen.ours.tok.vocab.tokens
+    tokens, some = seen.ours.tok.vocab.tokens, _window(difference)
+
+    def words(token_id: int) -> str:
+        found = tokens.get(token_id)
+        return "(no such token)" if found is None else _output.shortened(visible(found), 24)
+
     for name, ids in zip(("byteweld", seen.peer.library), difference.ids, strict=True):
-        start = max(0, token - _SHOWN_BEFORE)
-        shown = [
-            f"{_MARK if index == token else ''}{token_id} {_token_words(tokens.get(token_id))}"
-            for index, token_id in enumerate(ids[start : token + _SHOWN_AFTER], start)
-        ]
-        if token >= len(ids):
-            shown.append(f"{_MARK}end")
-        rest = ["…"] if token + _SHOWN_AFTER < len(ids) else []
-        yield name, " | ".join([*(["…"] if start else []), *shown, *rest])
+        shown = [f"{token_id} {words(token_id)}" for token_id in ids[some]]
+        shown += ["end"] if token >= len(ids) else []
+        shown[token - some.start] = _MARK + shown[token - some.start]
+        rest = ["…"] if some.stop < len(ids) else []
+        yield name, " | ".join([*(["…"] if some.start else []), *shown, *rest])
 
 
-def _token_words(token: bytes | None) -> str:
-    return "(no such token)" if token is None else _output.shortened(visible(token), 24)
+def _window(difference: proof.Difference) -> slice:
+    """The tokens to show: the first one that differs, and some around it."""
+    return slice(max(0, difference.token - _SHOWN_BEFORE), difference.token + _SHOWN_AFTER)
 
 
 def _offset(ours: Ours, difference: proof.Mismatch) -> int:
@@ -229,9 +231,8 @@ def _offset(ours: Ours, difference: proof.Mismatch) -> int:
 def _difference_to_dict(seen: Result, difference: proof.Mismatch | None) -> dict[str, Any] | None:
     if difference is None:
         return None
-    offset = _offset(seen.ours, difference)
+    offset, some = _offset(seen.ours, difference), _window(difference)
     before, after = around(difference.document.content, offset, offset)
-    some = slice(max(0, difference.token - _SHOWN_BEFORE), difference.token + _SHOWN_AFTER)
     ours, theirs = difference.ids
     return {
         "source": difference.document.source,
