@@ -215,7 +215,7 @@ def _sides(seen: Result, difference: proof.Mismatch) -> Iterator[tuple[str, str]
         yield name, " | ".join([*(["…"] if some.start else []), *shown, *rest])
 
 
-def _window(difference: proof.Difference) -> slice:
+def _window(difference: proof.Mismatch) -> slice:
     """The tokens to show: the first one that differs, and some around it."""
     return slice(max(0, difference.token - _SHOWN_BEFORE), difference.token + _SHOWN_AFTER)
 
