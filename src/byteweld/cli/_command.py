@@ -16,7 +16,7 @@ import inspect
 import re
 import textwrap
 import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
@@ -67,13 +67,9 @@ class Parameter(NamedTuple):
         names = ", ".join(sorted(self.flags, key=len))
         return names if self.read is None else f"{names} {self.metavar}"
 
-    def value(self, text: str, flag: str = "") -> Any:
+    def value(self, text: str, flag: str) -> Any:
         """Read a value."""
         assert self.read is not None
-        flag = flag or self.metavar
-        if self.choices and text not in self.choices:
-            names, hint = ", ".join(self.choices), _errors.nearest(text, self.choices)
-            raise _errors.UsageError(f"{flag} is {text!r}; it must be one of {names}{hint}")
         try:
             return self.read(text)
         except ValueError as error:
@@ -159,10 +155,9 @@ class Command:
 
     def _option(self, argument: str, rest: list[str], values: dict[str, Any]) -> None:
         """Read one option; `rest` has the arguments after it, in reverse order."""
-        flag, equals, value = argument.partition("=")
-        given = value if equals else None
+        flag, has_value, given = argument.partition("=")
         if not argument.startswith("--"):  # -t PATH, -tPATH
-            flag, given = argument[:2], argument[2:] or None
+            flag, has_value, given = argument[:2], argument[2:], argument[2:]
         parameter = self._by_flag.get(self._aliases.get(flag, flag))
         if parameter is None:
             known = [name for p in self.options for name in p.flags]
@@ -171,24 +166,19 @@ class Command:
         other = self._used.setdefault(parameter.name, flag)
         if other != flag and not self._aliases.keys().isdisjoint((other, flag)):
             raise _errors.UsageError(f"{other} and {flag} are the same option; pass one of them")
-        if parameter.read is None:
-            if given is not None:
-                raise self._wrong(f"{flag} takes no value")
-            values[parameter.name] = True
-            return
         is_optional = parameter.metavar.startswith("[")  # only a number can follow
-        if given is None and is_optional and not (rest and rest[-1].isdigit()):
-            values[parameter.name] = ""
-            return
-        if given is None:
-            if not rest:
-                raise self._wrong(f"{flag} needs a value")
-            given = rest.pop()
-        read = parameter.value(given, flag)
-        if parameter.is_list:
-            values.setdefault(parameter.name, []).append(read)
+        value: Any = True
+        if parameter.read is None:
+            if has_value:
+                raise self._wrong(f"{flag} takes no value")
+        elif is_optional and not has_value and not (rest and rest[-1].isdigit()):
+            value = ""
         else:
-            values[parameter.name] = read
+            if not has_value and not rest:
+                raise self._wrong(f"{flag} needs a value")
+            value = parameter.value(given if has_value else rest.pop(), flag)
+        name = parameter.name
+        values[name] = [*values.get(name, []), value] if parameter.is_list else value
 
     def _assign(self, positional: list[str], values: dict[str, Any]) -> None:
         """Assign positional arguments; a list takes all that the arguments after it do not need."""
@@ -198,7 +188,7 @@ class Command:
             count = max(0, len(positional) - after) if parameter.is_list else 1
             taken, positional = positional[:count], positional[count:]
             if taken:
-                read = [parameter.value(text) for text in taken]
+                read = [parameter.value(text, parameter.metavar) for text in taken]
                 values[parameter.name] = read if parameter.is_list else read[0]
             elif parameter.is_required:
                 raise self._wrong(f"missing argument {parameter.metavar}")
@@ -295,6 +285,8 @@ def _parameter(
     readers: dict[Any, Callable[[str], Any] | None]
     readers = {int: functools.partial(_whole_number, least), float: _number, bool: None}
     read = next((note for note in notes if callable(note)), readers.get(kind, str))
+    if choices:
+        read = functools.partial(_choice, choices)
     names = entry.names.split()
     flags = [word for word in names if word.startswith("-")]
     metavar = " ".join(word for word in names if not word.startswith("-"))
@@ -315,6 +307,13 @@ def _parameter(
         default is inspect.Parameter.empty,
         bundle,
     )
+
+
+def _choice(choices: Sequence[str], text: str) -> str:
+    if text not in choices:
+        hint = _errors.nearest(text, choices)
+        raise ValueError(f"it must be one of {', '.join(choices)}{hint}")
+    return text
 
 
 def _whole_number(at_least: int | None, text: str) -> int:
