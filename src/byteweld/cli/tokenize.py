@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import shlex
 import time
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import byteweld
 from byteweld.cli import _corpus, _errors, _output
 from byteweld.cli import _options as options
 from byteweld.cli._command import Fields
+from byteweld.cli._output import amount, size
 from byteweld.cli._runner import RankOptions, RunnerOptions, say_rank
 from byteweld.dataset.estimate import Estimate, estimate
 from byteweld.dataset.make import Made, Progress, encode_share
@@ -158,75 +160,57 @@ class Bars(_corpus.Bars):
         event = self._latest
         if event is None or event.stage != "encoding":
             return ""
-        return f"{_output.amount(event.documents, 'document')}, {event.tokens:,} tokens"
+        return f"{amount(event.documents, 'document')}, {event.tokens:,} tokens"
 
 
-def _lines(manifest: Any, out: str, seconds: float | None) -> list[str]:
+def _lines(manifest: Any, out: str, seconds: float | None) -> Iterator[str]:
     tokens = manifest.tokens + manifest.dropped_tokens
-    files = sum(len(shard.files) for shard in manifest.shards) + len(manifest.files)
-    size = sum(file.size for shard in manifest.shards for file in shard.files)
     rate = f", {manifest.text_bytes / tokens:.3f} bytes per token" if tokens else ""
-    lines = [
-        f"{_output.amount(manifest.documents, 'document')}, "
-        f"{_output.size(manifest.text_bytes)} of text → {_output.amount(tokens, 'token')}"
-        f"{rate}"
-    ]
+    documents, skipped = manifest.documents, manifest.skipped_documents
+    of_text = f"{amount(documents, 'document')}, {size(manifest.text_bytes)} of text"
+    yield f"{of_text} → {amount(tokens, 'token')}{rate}"
     if len(manifest.splits) > 1 or manifest.options["pack"]:
         what = "row" if manifest.options["pack"] else "document"
-        lines += [
-            f"{name}: {_output.amount(split['documents'], what)}, "
-            f"{_output.amount(split['tokens'], 'token')}"
-            for name, split in manifest.splits.items()
-        ]
+        for name, split in manifest.splits.items():
+            yield f"{name}: {amount(split['documents'], what)}, {amount(split['tokens'], 'token')}"
     if manifest.dropped_tokens:
-        lines.append(f"dropped at the end: {_output.amount(manifest.dropped_tokens, 'token')}")
-    if manifest.skipped_documents:
+        yield f"dropped at the end: {amount(manifest.dropped_tokens, 'token')}"
+    if skipped:
         listed = len(manifest.skipped)
-        which = "" if listed == manifest.skipped_documents else f"the first {listed:,} "
-        lines.append(
-            f"skipped {_output.amount(manifest.skipped_documents, 'document')}, {which}listed in "
-            "manifest.json"
-        )
+        which = "" if listed == skipped else f"the first {listed:,} "
+        yield f"skipped {amount(skipped, 'document')}, {which}listed in manifest.json"
     if manifest.special_text:
         how = {"text": "as text", "special": "as ids"}.get(manifest.options["special_text"], "")
         found = ", ".join(f"{text} ×{count:,}" for text, count in manifest.special_text.items())
-        lines.append(_output.shortened(f"special tokens in the text, {how}: {found}", 200))
-        lines += _separator_hint(manifest)
-    time_taken = "" if seconds is None else f" ({_output.seconds(seconds)})"
-    lines.append(
-        f"{out}: {_output.amount(files, 'file')}, {_output.size(size)}, format {manifest.format}, "
-        f"{manifest.dtype}{time_taken}"
-    )
-    return lines
+        yield _output.shortened(f"special tokens in the text, {how}: {found}", 200)
+        if _may_be_separated(manifest):
+            separator = shlex.quote(manifest.tokenizer["eot"]["text"])
+            yield f"  if it separates documents, run again with --force --separator {separator}"
+    written = [file.size for shard in manifest.shards for file in shard.files]
+    files = amount(len(written) + len(manifest.files), "file")
+    took = "" if seconds is None else f" ({_output.seconds(seconds)})"
+    yield f"{out}: {files}, {size(sum(written))}, format {manifest.format}, {manifest.dtype}{took}"
 
 
-def _separator_hint(manifest: Any) -> list[str]:
-    """Suggest --separator if the end-of-text token seems to separate documents within files."""
+def _may_be_separated(manifest: Any) -> bool:
+    """Whether the end-of-text token seems to separate documents within files."""
     reading, eot = manifest.options["reading"], manifest.tokenizer["eot"]
     if eot is None or manifest.options["special_text"] != "text":
-        return []
+        return False
     if reading["separator"] is not None or reading["json_lines"]:
-        return []
-    if manifest.special_text.get(eot["text"], 0) < max(1, manifest.documents):
-        return []
-    separator = shlex.quote(eot["text"])
-    return [f"  if it separates documents, run again with --force --separator {separator}"]
+        return False
+    return bool(manifest.special_text.get(eot["text"], 0) >= max(1, manifest.documents))
 
 
 def _summary(made: Made, out: str, seconds: float) -> dict[str, Any]:
     manifest = made.manifest
+    names = ("documents", "tokens", "text_bytes", "splits", "skipped_documents", "special_text")
     return {
         "out": out,
         "format": manifest.format,
         "dtype": manifest.dtype,
         "fingerprint": manifest.tokenizer["fingerprint"],
-        "documents": manifest.documents,
-        "tokens": manifest.tokens,
-        "text_bytes": manifest.text_bytes,
-        "splits": manifest.splits,
-        "skipped_documents": manifest.skipped_documents,
-        "special_text": manifest.special_text,
-        "dropped_tokens": manifest.dropped_tokens,
+        **{name: getattr(manifest, name) for name in (*names, "dropped_tokens")},
         "files": [file.name for shard in manifest.shards for file in shard.files],
         "was_complete": made.was_complete,
         "resumed_documents": made.resumed_documents,
@@ -234,18 +218,15 @@ def _summary(made: Made, out: str, seconds: float) -> dict[str, Any]:
     }
 
 
-def _estimate_lines(found: Estimate, plan: Plan, out: str) -> list[str]:
+def _estimate_lines(found: Estimate, plan: Plan, out: str) -> Iterator[str]:
     about = "" if found.is_exact else "about "
-    lines = [
-        f"read: {_output.amount(found.files, 'file')}, {_output.size(found.source_bytes)}, "
-        f"{about}{_output.amount(found.documents, 'document')}",
-        f"write: {out}, format {plan.format.name}, {plan.options.dtype}, "
-        f"{about}{_output.amount(found.tokens, 'token')}, {_output.size(found.dataset_bytes)}",
-        f"time: about {_output.seconds(found.seconds)}",
-    ]
+    files, documents = amount(found.files, "file"), amount(found.documents, "document")
+    yield f"read: {files}, {size(found.source_bytes)}, {about}{documents}"
+    written = f"{about}{amount(found.tokens, 'token')}, {size(found.dataset_bytes)}"
+    yield f"write: {out}, format {plan.format.name}, {plan.options.dtype}, {written}"
+    yield f"time: about {_output.seconds(found.seconds)}"
     if plan.eot is not None:
         where = {"append": "after", "prepend": "before"}[plan.options.eot or ""]
-        lines.append(f"end of text: {plan.eot.text} (id {plan.eot.id}) {where} each document")
+        yield f"end of text: {plan.eot.text} (id {plan.eot.id}) {where} each document"
     if not found.is_exact:
-        lines.append(f"estimated from {_output.size(found.sampled_bytes)} of text")
-    return lines
+        yield f"estimated from {size(found.sampled_bytes)} of text"
