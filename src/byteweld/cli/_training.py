@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 import byteweld
 from byteweld.cli import _corpus, _output
+from byteweld.cli._targets import Target, save_all
 from byteweld.render import visible
-from byteweld.sources import Counted
-from byteweld.sources import Sources as OpenSources
+from byteweld.sources import Counted, Sources
 
 _SHOWN = 5  # tokens
 
@@ -21,49 +24,72 @@ def prepare(arguments: list[str]) -> list[str]:
     return arguments
 
 
-class Display(_corpus.Bars):
-    """Shows the progress of training, one bar per stage, and what was counted."""
+def learn(
+    sources: Sources,
+    *,
+    checkpoint: str | None = None,
+    estimated_size: int | None = None,
+    is_quiet: bool = False,
+    **arguments: Any,
+) -> tuple[byteweld.Tokenizer, Counted]:
+    """Train a tokenizer; show the progress, one bar per stage, and what was counted.
 
-    counted: Counted
+    Also show how much memory it takes to learn a vocabulary of the estimated size, if there is one.
+    """
+    found: list[Counted] = []
 
-    def __init__(
-        self,
-        sources: OpenSources,
-        checkpoint: str | None = None,
-        *,
-        estimated_size: int | None = None,
-        is_quiet: bool = False,
-    ) -> None:
-        super().__init__(sources)
-        self._is_quiet = is_quiet
-        self._checkpoint = checkpoint
-        self._estimated_size = estimated_size  # of the vocabulary; None: no estimate is shown
-
-    def on_counted(self, counted: Counted) -> None:
-        """Keep the counts, which are reported when merging starts."""
-        self.counted = counted
-
-    def on_event(self, event: byteweld.TrainingEvent) -> None:
-        """Show the progress of a stage."""
-        if event.kind == "start":
-            self._say_counted(event.merges_completed)
-        if event.stage == "count":
-            self.count(event.done, event.total)
-        else:
-            self.show("merging", event.done, event.total, "merges")
-
-    def _say_counted(self, merges: int) -> None:
-        self.close()
-        if self.counted.is_resumed:
+    def say_counted(merges: int) -> None:
+        bars.close()
+        (counted,) = found
+        if counted.is_resumed:
             _output.say(
-                f"resuming from {self._checkpoint}: the corpus is counted, "
+                f"resuming from {checkpoint}: the corpus is counted, "
                 f"{_output.amount(merges, 'merge')} learned"
             )
-        if not self._is_quiet:
-            self.say_counted(self.counted)
-        if self._estimated_size is not None:
-            most = self.counted.counts.training_bytes(self._estimated_size)
+        if not is_quiet:
+            bars.say_counted(counted)
+        if estimated_size is not None:
+            most = counted.counts.training_bytes(estimated_size)
             _output.say(f"learning the merges, on this machine, takes at most {_output.size(most)}")
+
+    def on_event(event: byteweld.TrainingEvent) -> None:
+        if event.kind == "start":
+            say_counted(event.merges_completed)
+        if event.stage == "count":
+            bars.count(event.done, event.total)
+        else:
+            bars.show("merging", event.done, event.total, "merges")
+
+    with _corpus.Bars(sources) as bars:
+        tok = byteweld.train(
+            sources,
+            checkpoint=checkpoint,
+            progress=on_event,
+            on_counted=found.append,
+            **arguments,
+        )
+    return tok, found[0]
+
+
+def save(
+    made: Sequence[tuple[byteweld.Tokenizer, Sequence[Target]]],
+    *,
+    files: Sequence[Path],
+    force: bool,
+) -> dict[str, float]:
+    """Write tokenizers of one training; returns the time of each of its phases."""
+    started = time.perf_counter()
+    with _output.progress("writing", len(files), "files") as advance:
+        save_all(made, files=files, force=force)
+        advance(len(files))
+    training = made[0][0].training
+    assert training is not None  # it was just trained
+    return {
+        "count": training.count_seconds,
+        "layout": training.layout_seconds,
+        "merge": training.merge_seconds,
+        "write": time.perf_counter() - started,
+    }
 
 
 def corpus_report(training: byteweld.Training) -> dict[str, int]:
@@ -74,18 +100,6 @@ def corpus_report(training: byteweld.Training) -> dict[str, int]:
         "pretokens": training.total_pretokens,
         "distinct_pretokens": training.distinct_pretokens,
         "skipped_documents": training.skipped_documents,
-    }
-
-
-def seconds(tok: byteweld.Tokenizer, write: float) -> dict[str, float]:
-    """Return the time of each phase of a training run."""
-    training = tok.training
-    assert training is not None  # it was just trained
-    return {
-        "count": training.count_seconds,
-        "layout": training.layout_seconds,
-        "merge": training.merge_seconds,
-        "write": write,
     }
 
 

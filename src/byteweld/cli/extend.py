@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import byteweld
@@ -24,6 +23,7 @@ byteweld extend tokenizer.json --words terms.txt --out longer.json --json
 byteweld extend r50k.tiktoken --pattern gpt2 --no-special --words terms.txt --out longer.tiktoken
 """
 
+_Rates = tuple[float | None, float | None]  # before and after
 prepare = _training.prepare
 
 
@@ -69,7 +69,6 @@ def run(
             duplicates are ignored.
 
     Writing:
-        out (PATH): The file or folder to write.
         format (NAME): The format of --out: {formats}. Default: by its name.
         force: Overwrite existing files.
     """
@@ -95,58 +94,42 @@ def run(
     if has_words and all(one.problem for one in found):
         _output.say_all(_words.problems(found))
         raise _errors.UsageError("none of the words can be a single token; nothing was written")
-    with _training.Display(sources, is_quiet=has_words) as display:
-        tok = byteweld.train(
-            sources,
-            vocab_size=vocab_size,
-            recipe=recipe,
-            start=start,
-            num_threads=threads,
-            memory=memory,
-            progress=display.on_event,
-            on_counted=display.on_counted,
-        )
+    tok, counted = _training.learn(
+        sources,
+        is_quiet=has_words,
+        vocab_size=vocab_size,
+        recipe=recipe,
+        start=start,
+        num_threads=threads,
+        memory=memory,
+    )
+    seconds = _training.save([(tok, [target])], files=files, force=force)
     training, tokens = tok.training, tok.vocab.tokens
     assert training is not None  # it was just trained
-    started = time.perf_counter()
-    _targets.save_all([(tok, [target])], files=files, force=force)
-    seconds = _training.seconds(tok, time.perf_counter() - started)
     first_id = max(start.vocab.tokens) + 1
     new = [(i, tokens[i]) for i in range(first_id, max(tokens) + 1)]
-    report: dict[str, Any] = {
-        "out": out,
-        "report": str(_targets.report_file(target)),
-        "tokens": len(tok),
-        "tokens_before": len(start),
-        "first_new_id": first_id,
-        "new_tokens": [{"id": i, "bytes": t.hex(), "text": visible(t)} for i, t in new],
-        "merges": training.merges_learned,
-        "stop": training.stop,
-        "seconds": seconds,
-        "fingerprint": tok.vocab.fingerprint,
-    }
     about_new = _new_lines(first_id, new, training.merges_learned - len(new))
     if has_words:
-        measured = _words.measure(found, start, tok)
-        _output.say(_words.summary(measured))
-        _output.say_all(about_new)
-        _output.say_all(_words.details(measured, add))
-        report["tokens_per_word"] = _before_and_after(_words.per_word(measured))
-        report["words"] = [one.to_dict() for one in measured]
+        more = _conclude_words(_words.measure(found, start, tok), add, about_new)
     else:
-        _training.say_learned(training)
-        _output.say_all(about_new)
-        before, after = _rates(start, tok, display.counted.counts, threads)
-        if before is not None and after is not None:
-            _output.say(
-                f"bytes per token on this corpus: {before:.2f} before, {after:.2f} after, "
-                f"{100 * (1 - before / after):.1f}% fewer tokens"
-            )
-        report["bytes_per_token"] = _before_and_after((before, after))
-        report["corpus"] = _training.corpus_report(training)
+        more = _conclude_corpus(training, _rates(start, tok, counted.counts, threads), about_new)
     _targets.say_wrote(tok, [target])
     if json:
-        _output.report(report)
+        _output.report(
+            {
+                "out": out,
+                "report": str(_targets.report_file(target)),
+                "tokens": len(tok),
+                "tokens_before": len(start),
+                "first_new_id": first_id,
+                "new_tokens": [{"id": i, "bytes": t.hex(), "text": visible(t)} for i, t in new],
+                "merges": training.merges_learned,
+                "stop": training.stop,
+                "seconds": seconds,
+                "fingerprint": tok.vocab.fingerprint,
+                **more,
+            }
+        )
 
 
 def _check_usage(
@@ -181,9 +164,40 @@ def _new_lines(first: int, new: Sequence[tuple[int, bytes]], revived: int) -> It
         yield f"  and {_output.amount(revived, 'merge')} for tokens that had an id but no merge"
 
 
+def _conclude_words(
+    measured: Sequence[_words.Measured], add: int | None, about_new: Iterable[str]
+) -> dict[str, Any]:
+    """Say what became of the words; returns it for the JSON report."""
+    _output.say(_words.summary(measured))
+    _output.say_all(about_new)
+    _output.say_all(_words.details(measured, add))
+    return {
+        "tokens_per_word": _before_and_after(_words.per_word(measured)),
+        "words": [one.to_dict() for one in measured],
+    }
+
+
+def _conclude_corpus(
+    training: byteweld.Training, rates: _Rates, about_new: Iterable[str]
+) -> dict[str, Any]:
+    """Say what was learned from a corpus; returns it for the JSON report."""
+    _training.say_learned(training)
+    _output.say_all(about_new)
+    before, after = rates
+    if before is not None and after is not None:
+        _output.say(
+            f"bytes per token on this corpus: {before:.2f} before, {after:.2f} after, "
+            f"{100 * (1 - before / after):.1f}% fewer tokens"
+        )
+    return {
+        "bytes_per_token": _before_and_after(rates),
+        "corpus": _training.corpus_report(training),
+    }
+
+
 def _rates(
     start: byteweld.Tokenizer, tok: byteweld.Tokenizer, counts: byteweld.Counts, threads: int | None
-) -> tuple[float | None, float | None]:
+) -> _Rates:
     """Bytes per token of the corpus before and after; None if it is empty."""
     training = tok.training
     if training is not None and tok.vocab.pattern == training.recipe.pattern:
@@ -195,5 +209,5 @@ def _rates(
     return before, _corpus.bytes_per_token(tok, counts, threads)
 
 
-def _before_and_after(rates: tuple[float | None, float | None] | None) -> dict[str, Any] | None:
+def _before_and_after(rates: _Rates | None) -> dict[str, Any] | None:
     return None if rates is None else dict(zip(("before", "after"), rates, strict=True))

@@ -15,7 +15,6 @@ from byteweld.api import choose_recipe
 from byteweld.cli import _ck, _corpus, _errors, _input, _output, _targets, _training
 from byteweld.cli import _options as options
 from byteweld.cli._runner import RunnerOptions
-from byteweld.cli._training import Display
 from byteweld.training.checkpoint import remove_checkpoint
 from byteweld.training.plan import check_size, make_plan
 
@@ -111,9 +110,7 @@ def run(
             learned with its pattern and get the next ids. The vocabulary size includes its tokens.
 
     Writing:
-        out (PATH): The file or folder to write.
         format (NAME): The format of --out: {formats}. Default: by its name.
-        binary_out (DIR): Also write ck's binary export (four files) to this folder.
         force: Overwrite existing files.
         checkpoint (DIR): Save the counts and the merges so far in this folder. If training is
             interrupted, the same command resumes it. The folder is removed once all files are
@@ -153,31 +150,24 @@ def run(
         )
     sources = _corpus.open_all(source, chosen, reading, checkpoint)
     with runner.open() as running, _resumable(checkpoint):
-        estimated = largest if running is not None else None
-        with Display(sources, checkpoint, estimated_size=estimated) as display:
-            tok = byteweld.train(
-                sources,
-                vocab_size=largest,
-                recipe=chosen,
-                start=start_tok,
-                checkpoint=checkpoint,
-                prune=prune,
-                num_threads=threads,
-                memory=memory,
-                runner=running or "local",
-                progress=display.on_event,
-                on_counted=display.on_counted,
-            )
+        tok, counted = _training.learn(
+            sources,
+            estimated_size=None if running is None else largest,
+            vocab_size=largest,
+            recipe=chosen,
+            start=start_tok,
+            checkpoint=checkpoint,
+            prune=prune,
+            num_threads=threads,
+            memory=memory,
+            runner=running or "local",
+        )
         made = []
         for label, size in sizes_by_label.items():
             cut = tok if size == largest else tok.cut(size)
-            rate = _corpus.bytes_per_token(cut, display.counted.counts, threads)
+            rate = _corpus.bytes_per_token(cut, counted.counts, threads)
             made.append(_Made(label, targets_of[label], cut, rate))
-        writing_started = time.perf_counter()
-        with _output.progress("writing", len(files), "files") as advance:
-            _targets.save_all(((m.tok, m.targets) for m in made), files=files, force=force)
-            advance(len(files))
-        seconds = _training.seconds(tok, time.perf_counter() - writing_started)
+        seconds = _training.save([(m.tok, m.targets) for m in made], files=files, force=force)
     if checkpoint is not None:
         remove_checkpoint(checkpoint)
     _conclude(made, seconds, time.perf_counter() - started)
