@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -73,22 +73,16 @@ ON_IDS: dict[str, Callable[[Tokenizer, list[int]], object]] = {
 }
 
 
-def _on_text(operation: str, subject: str, family: str) -> Case:
-    def prepare(n: int, folder: Path) -> Run:
-        tok = Tokenizer(subjects.FIXED[subject]())  # with empty caches
-        given = text(family, n)
-        return lambda: ON_TEXT[operation](tok, given)
-
-    return prepare
+def _on_text(operation: str, subject: str, family: str, n: int, folder: Path) -> Run:
+    tok = Tokenizer(subjects.FIXED[subject]())  # with empty caches
+    given = text(family, n)
+    return lambda: ON_TEXT[operation](tok, given)
 
 
-def _on_ids(operation: str, subject: str, family: str) -> Case:
-    def prepare(n: int, folder: Path) -> Run:
-        tok = subjects.tokenizer(subject)
-        ids = tok.encode(text(family, n), **PLAIN)
-        return lambda: ON_IDS[operation](tok, ids)
-
-    return prepare
+def _on_ids(operation: str, subject: str, family: str, n: int, folder: Path) -> Run:
+    tok = subjects.tokenizer(subject)
+    ids = tok.encode(text(family, n), **PLAIN)
+    return lambda: ON_IDS[operation](tok, ids)
 
 
 # ---------------------------------------------------------------------- vocabularies that grow
@@ -106,13 +100,10 @@ def _once(folder: Path, n: int, name: str, write: Callable[[Path], object]) -> P
     return target
 
 
-def _load(make: Callable[[int], Vocabulary], format: str) -> Case:
-    def prepare(n: int, folder: Path) -> Run:
-        save = lambda target: formats.save(make(n), target, format=format)  # noqa: E731
-        target = _once(folder, n, TARGETS.get(format, format), save)
-        return lambda: byteweld.load(target, format=format)
-
-    return prepare
+def _load(make: Callable[[int], Vocabulary], format: str, n: int, folder: Path) -> Run:
+    save = lambda target: formats.save(make(n), target, format=format)  # noqa: E731
+    target = _once(folder, n, TARGETS.get(format, format), save)
+    return lambda: byteweld.load(target, format=format)
 
 
 def _save(make: Callable[[int], Vocabulary], format: str) -> Case:
@@ -261,17 +252,14 @@ JSON_FILES: dict[str, Callable[[int], bytes]] = {
 }
 
 
-def _file(name: str, make: Callable[[int], bytes], **options: Any) -> Case:
-    def prepare(n: int, folder: Path) -> Run:
-        target = _once(folder, n, name, lambda path: path.write_bytes(make(n)))
+def _file(name: str, make: Callable[[int], bytes], n: int, folder: Path, **options: Any) -> Run:
+    target = _once(folder, n, name, lambda path: path.write_bytes(make(n)))
 
-        def run() -> object:
-            tok = byteweld.load(target, **options)
-            return tok.encode("ab abba " * 20, **PLAIN)
+    def run() -> object:
+        tok = byteweld.load(target, **options)
+        return tok.encode("ab abba " * 20, **PLAIN)
 
-        return run
-
-    return prepare
+    return run
 
 
 RANK_FILES: dict[str, Callable[[int], bytes]] = {
@@ -286,33 +274,27 @@ RANK_FILES: dict[str, Callable[[int], bytes]] = {
 # ---------------------------------------------------------------------- training, counts, corpora
 
 
-def _train(recipe: str, family: str, size: int | None) -> Case:
-    def prepare(n: int, folder: Path) -> Run:
-        whole = text(family, n)
-        if recipe == "ck-ascii":
-            raw = whole if isinstance(whole, bytes) else whole.encode("ascii", "ignore")
-            whole = bytes(byte for byte in raw if byte in b"\t\n\r" or 32 <= byte < 127)
-        least = RECIPES[recipe].minimum_size
-        vocab_size = least + (size if size is not None else n // 40 + 1)
-        # Without a limit, merges that occur once would make tokens of n bytes, n^2 in all.
-        longest = 60 if size is None else None
-        return lambda: byteweld.train(
-            documents=[whole],
-            vocab_size=vocab_size,
-            recipe=recipe,
-            num_threads=1,
-            max_token_bytes=longest,
-        )
-
-    return prepare
+def _train(recipe: str, family: str, size: int | None, n: int, folder: Path) -> Run:
+    whole = text(family, n)
+    if recipe == "ck-ascii":
+        raw = whole if isinstance(whole, bytes) else whole.encode("ascii", "ignore")
+        whole = bytes(byte for byte in raw if byte in b"\t\n\r" or 32 <= byte < 127)
+    least = RECIPES[recipe].minimum_size
+    vocab_size = least + (size if size is not None else n // 40 + 1)
+    # Without a limit, merges that occur once would make tokens of n bytes, n^2 in all.
+    longest = 60 if size is None else None
+    return lambda: byteweld.train(
+        documents=[whole],
+        vocab_size=vocab_size,
+        recipe=recipe,
+        num_threads=1,
+        max_token_bytes=longest,
+    )
 
 
-def _count(family: str, pattern: str | None) -> Case:
-    def prepare(n: int, folder: Path) -> Run:
-        given = [text(family, n)]
-        return lambda: byteweld.count(documents=given, pattern=pattern, num_threads=1)
-
-    return prepare
+def _count(family: str, pattern: str | None, n: int, folder: Path) -> Run:
+    given = [text(family, n)]
+    return lambda: byteweld.count(documents=given, pattern=pattern, num_threads=1)
 
 
 @lru_cache(maxsize=8)
@@ -330,20 +312,14 @@ ON_COUNTS: dict[str, Callable[[Counts, Path], object]] = {
 }
 
 
-def _on_counts(operation: str, family: str) -> Case:
-    def prepare(n: int, folder: Path) -> Run:
-        counts = _counts(family, n)
-        return lambda: ON_COUNTS[operation](counts, folder)
-
-    return prepare
+def _on_counts(operation: str, family: str, n: int, folder: Path) -> Run:
+    counts = _counts(family, n)
+    return lambda: ON_COUNTS[operation](counts, folder)
 
 
-def _load_counts(family: str) -> Case:
-    def prepare(n: int, folder: Path) -> Run:
-        target = _once(folder, n, "counts", _counts(family, n).save)
-        return lambda: Counts.load(target)
-
-    return prepare
+def _load_counts(family: str, n: int, folder: Path) -> Run:
+    target = _once(folder, n, "counts", _counts(family, n).save)
+    return lambda: Counts.load(target)
 
 
 @lru_cache(maxsize=3)
@@ -385,14 +361,13 @@ RECORDS: dict[str, Callable[[int], bytes]] = {
 }
 
 
-def _corpus(name: str, make: Callable[[int], bytes], on_error: str, **options: Any) -> Case:
-    def prepare(n: int, folder: Path) -> Run:
-        target = _once(folder, n, name, lambda path: path.write_bytes(make(n)))
-        return lambda: byteweld.count(
-            target, pattern="[a-z]+|.", num_threads=1, on_error=on_error, **options
-        )
-
-    return prepare
+def _corpus(
+    name: str, make: Callable[[int], bytes], on_error: str, n: int, folder: Path, **options: Any
+) -> Run:
+    target = _once(folder, n, name, lambda path: path.write_bytes(make(n)))
+    return lambda: byteweld.count(
+        target, pattern="[a-z]+|.", num_threads=1, on_error=on_error, **options
+    )
 
 
 ARCHIVES: dict[str, Callable[[int, Callable[[bytes], bytes]], bytes]] = {
@@ -414,54 +389,59 @@ def _every() -> Iterator[tuple[str, Case]]:
     for family, pairs in subjects.FAMILIES.items():
         for format in formats.FORMATS:
             make = lambda n, f=format, p=pairs: subjects.made(p(n), f)  # noqa: E731
-            yield f"load/{format}/{family}", _load(make, format)
+            yield f"load/{format}/{family}", partial(_load, make, format)
             yield f"save/{format}/{family}", _save(make, format)
         for operation in ON_VOCABULARY:
             make = lambda n, p=pairs: subjects.made(p(n), "huggingface")  # noqa: E731
             yield f"{operation}/vocabulary/{family}", _on_vocabulary(operation, make)
     for family, make in subjects.ADDED.items():
         for format in ("huggingface", "tiktoken", "gpt2"):
-            yield f"load/{format}/{family}", _load(make, format)
+            yield f"load/{format}/{family}", partial(_load, make, format)
         for operation in ON_VOCABULARY:
             yield f"{operation}/vocabulary/{family}", _on_vocabulary(operation, make)
     for name, write in JSON_FILES.items():
-        yield f"load/json/{name}", _file("t.json", write, format="huggingface")
-        yield f"recognize/json/{name}", _file("t.json", write)
+        yield f"load/json/{name}", partial(_file, "t.json", write, format="huggingface")
+        yield f"recognize/json/{name}", partial(_file, "t.json", write)
     for name, write in RANK_FILES.items():
         options = {"format": "tiktoken", "pattern": None, "special_tokens": {}}
-        yield f"load/ranks/{name}", _file("r.tiktoken", write, **options)
+        yield f"load/ranks/{name}", partial(_file, "r.tiktoken", write, **options)
     for recipe in RECIPES:
         for family in TEXTS:
-            yield f"train-100/{recipe}/{family}", _train(recipe, family, 100)
-            yield f"train-n/{recipe}/{family}", _train(recipe, family, None)
+            yield f"train-100/{recipe}/{family}", partial(_train, recipe, family, 100)
+            yield f"train-n/{recipe}/{family}", partial(_train, recipe, family, None)
     for family in TEXTS:
         for name in ("gpt2", "o200k", None):
-            yield f"count/{name}/{family}", _count(family, name)
+            yield f"count/{name}/{family}", partial(_count, family, name)
     for family in ("words", "prose", "random-letters", "growing-runs", "languages"):
-        yield f"counts/load/{family}", _load_counts(family)
+        yield f"counts/load/{family}", partial(_load_counts, family)
         for operation in ON_COUNTS:
-            yield f"counts/{operation}/{family}", _on_counts(operation, family)
+            yield f"counts/{operation}/{family}", partial(_on_counts, operation, family)
     yield "load/report/words", _load_report
     for name, write in RECORDS.items():
         for policy in ("fail", "skip", "replace"):
-            yield f"jsonl-{policy}/-/{name}", _corpus("a.jsonl", write, policy)
+            yield f"jsonl-{policy}/-/{name}", partial(_corpus, "a.jsonl", write, policy)
     for suffix, pack in compressors().items():
         for name, content in ARCHIVES.items():
             make_bytes = lambda n, c=content, p=pack: c(n, p)  # noqa: E731
-            yield f"archive{suffix}/-/{name}", _corpus("a.txt" + suffix, make_bytes, "fail")
+            yield (
+                f"archive{suffix}/-/{name}",
+                partial(_corpus, "a.txt" + suffix, make_bytes, "fail"),
+            )
         yield (
             f"archive{suffix}/-/records",
-            _corpus("a.jsonl" + suffix, lambda n, p=pack: p(RECORDS["many-lines"](n)), "skip"),
+            partial(
+                _corpus, "a.jsonl" + suffix, lambda n, p=pack: p(RECORDS["many-lines"](n)), "skip"
+            ),
         )
     yield (
         "separator/-/many",
-        _corpus("a.txt", lambda n: b"a<|e|>" * (n // 6), "fail", separator="<|e|>"),
+        partial(_corpus, "a.txt", lambda n: b"a<|e|>" * (n // 6), "fail", separator="<|e|>"),
     )
     yield (
         "separator/-/starts",
-        _corpus("a.txt", lambda n: b"<" * n, "fail", separator="<" * 50 + "x"),
+        partial(_corpus, "a.txt", lambda n: b"<" * n, "fail", separator="<" * 50 + "x"),
     )
-    yield "lines/-/many", _corpus("a.txt", lambda n: b"a\n" * (n // 2), "fail", lines=True)
+    yield "lines/-/many", partial(_corpus, "a.txt", lambda n: b"a\n" * (n // 2), "fail", lines=True)
 
 
 @cache
@@ -491,4 +471,4 @@ def find(name: str) -> Case:
     if subject not in subjects.FIXED or family not in TEXTS:
         raise KeyError(name)
     make = _on_ids if operation in ON_IDS else _on_text
-    return make(operation, subject, family)
+    return partial(make, operation, subject, family)
