@@ -213,7 +213,6 @@ def _spoiled(
     name: str,
     file: str,
     work: Work,
-    *,
     good: Work = lambda folder: None,
     may_succeed: Callable[[str], bool] | bool = False,
 ) -> Iterator[Case]:
@@ -232,65 +231,51 @@ def _spoiled(
         yield Case(shown, work, may_succeed=may, prepare=partial(prepare, make))
 
 
-def _reads(made: Made) -> Iterator[Case]:
-    tok, _ = made
-    for name, (_, target, files) in SAVED.items():
-        for file in files:
-            yield from _spoiled(
-                *(f"load {name} where {file} is a KIND", file),
-                lambda folder, target=target: byteweld.load(folder / target),
-                good=partial(_save, made, name),
-                may_succeed=file.endswith(_OPTIONAL),
-            )
-    for format in (*formats.FORMATS, None):
-        yield from _spoiled(
-            *(f"load a KIND {f'as {format}' if format else 'of any format'}", "x"),
-            lambda folder, format=format: byteweld.load(folder / "x", format=format),
-        )
+def _load(name: str, **options: Any) -> Work:
+    return lambda folder: byteweld.load(folder / name, **options)
 
-    def saved(folder: Path) -> None:
-        formats.save(tok.vocab, folder / "a.json")
+
+def _verb(verb: str, arguments: tuple[str, ...], folder: Path) -> None:
+    command(verb, *(folder / part if "." in part else part for part in arguments))
+
+
+def _reads(made: Made) -> Iterator[Case]:
+    for name, (_, target, files) in SAVED.items():
+        save, load = partial(_save, made, name), _load(target)
+        for file in files:
+            shown = f"load {name} where {file} is a KIND"
+            yield from _spoiled(shown, file, load, save, file.endswith(_OPTIONAL))
+    for format in (*formats.FORMATS, None):
+        shown = f"load a KIND {f'as {format}' if format else 'of any format'}"
+        yield from _spoiled(shown, "x", _load("x", format=format))
+
+    def saved(name: str, folder: Path) -> None:
+        formats.save(made[0].vocab, folder / name)
+
+    def with_cache(folder: Path) -> None:
+        byteweld.load(folder / "a.json", cache=folder / "cache")
 
     for name, file, work in (
-        (
-            *("load with a cache where the cache is a KIND", "cache"),
-            lambda folder: byteweld.load(folder / "a.json", cache=folder / "cache"),
-        ),
-        (
-            *("the training report is a KIND", "a.training.json"),
-            lambda folder: byteweld.load(folder / "a.json").training,
-        ),
-        (
-            *("the journal is a KIND", journal_path(Path("x")).name),
-            lambda folder: byteweld.load(folder / "a.json"),
-        ),
+        ("load with a cache where the cache is a KIND", "cache", with_cache),
+        ("the training report is a KIND", "a.training.json", _load("a.json")),
+        ("the journal is a KIND", journal_path(Path("x")).name, _load("a.json")),
     ):
-        yield from _spoiled(name, file, work, good=saved, may_succeed=True)
+        yield from _spoiled(name, file, work, partial(saved, "a.json"), True)
     yield from _spoiled(
         *("counts where a part is a KIND", "counts/part-03.parquet"),
         lambda folder: byteweld.Counts.load(folder / "counts"),
-        good=lambda folder: byteweld.Counts({b"a": 1}).save(folder / "counts"),
+        lambda folder: byteweld.Counts({b"a": 1}).save(folder / "counts"),
     )
     for file in ("checkpoint.json", "merges.log", "counts"):
-        yield from _spoiled(
-            *(f"a checkpoint where {file} is a KIND", f"point/{file}"),
-            lambda folder: Checkpoint(folder / "point", {}).close(),
-            may_succeed=True,
-        )
-    yield from _spoiled(
-        "an encoding of BYTEWELD_PATH that is a KIND",
-        "mine.tiktoken",
-        lambda folder: _by_name(folder),
-    )
+        work = lambda folder: Checkpoint(folder / "point", {}).close()  # noqa: E731
+        shown = f"a checkpoint where {file} is a KIND"
+        yield from _spoiled(shown, f"point/{file}", work, may_succeed=True)
+    shown = "an encoding of BYTEWELD_PATH that is a KIND"
+    yield from _spoiled(shown, "mine.tiktoken", _by_name)
     for verb, arguments in VERBS.items():
-        yield from _spoiled(
-            *(f"byteweld {verb} on a KIND", "x.json"),
-            lambda folder, verb=verb, arguments=arguments: command(
-                verb, *(folder / part if "." in part else part for part in arguments)
-            ),
-            good=lambda folder: formats.save(tok.vocab, folder / "good.json"),
-            may_succeed=verb == "train",  # any text is a list of special tokens
-        )
+        may = verb == "train"  # any text is a list of special tokens
+        work, good = partial(_verb, verb, arguments), partial(saved, "good.json")
+        yield from _spoiled(f"byteweld {verb} on a KIND", "x.json", work, good, may)
 
 
 # What reads the file x.json; arguments with a dot are files.
