@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,8 +12,6 @@ import pytest
 import drawings
 import run as bench_run
 import sources
-
-from .conftest import BENCHES
 
 END = b"<|endoftext|>"
 
@@ -41,17 +37,6 @@ def test_documents_are_whole_lines_without_a_separator_however_they_are_read(
     ten = prepared(tmp_path, corpora, "ten", 10**7)
     assert ten.path.read_bytes().split(END) == documents * 10
     assert ten.text_bytes == corpus.text_bytes * 10
-
-
-def test_without_shared_data_the_standard_library_is_used(tmp_path: Path) -> None:
-    paths = [f"--shared={tmp_path / 'none'}", f"--cache={tmp_path / 'cache'}"]
-    command = [sys.executable, BENCHES / "run.py", "train", "--quick", "--list", *paths]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    names = done.stdout.splitlines()
-    assert "train/stdlib-1MB/1000/huggingface/2-threads" in names
-    # Generated corpora need no stand-in; all others are replaced.
-    assert {name.split("/")[1] for name in names} == {"stdlib-1MB", "drawings-1MB"}
-    assert not any((tmp_path / "cache").iterdir())  # --list prepares nothing
 
 
 def test_drawings_are_svg_and_the_same_bytes_on_every_machine() -> None:

@@ -285,21 +285,6 @@ def test_text_is_shown_as_tokens_with_ids_and_counts(page, trained):
         expect(page.locator(f"#t{index} small")).to_have_text(str(ids[index]))
 
 
-def test_tokens_are_selected_with_the_keyboard_and_enter_goes_to_the_details(page, trained):
-    page.fill("#text", "the lowest token")
-    expect(page.locator("#count")).to_have_text(str(trained.count("the lowest token")))
-    page.locator("#tokens").focus()
-    page.keyboard.press("ArrowRight")
-    first = trained.encode("the lowest token")[0]
-    expect(page.locator("#panel dd").first).to_have_text(str(first))
-    expect(page.locator("#announcement")).to_contain_text(f"id {first}")
-    page.keyboard.press("Enter")
-    expect(page.locator("#panel button").first).to_be_focused()
-    expect(page.locator("#panel .links")).to_be_hidden()
-    page.keyboard.press("Escape")
-    expect(page.locator("#panel")).to_be_hidden()
-
-
 def test_a_rank_file_that_is_not_known_asks_for_its_pattern(open_page, trained, tmp_path: Path):
     path = tmp_path / "own.tiktoken"
     trained.save(path)
@@ -509,13 +494,6 @@ def test_the_page_fits_its_screen(open_page, trained, scheme: str, width: int, t
     page.click("#t3")
     page.wait_for_selector("#panel .tree-box svg, #panel .byte-row")
     check("details")
-
-
-def test_the_theme_button_names_the_theme(open_page):
-    page = open_page()
-    for theme in ("system", "light", "dark", "system"):
-        assert page.inner_text("#theme") == f"Theme: {theme}"
-        page.click("#theme")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

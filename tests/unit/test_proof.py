@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import threading
 import time
 
@@ -102,13 +101,14 @@ def test_only_the_other_sides_failures_can_be_skipped():
     assert found.failure is not None and found.failure.side == "ours"
 
 
-def test_an_interrupt_does_not_count_as_a_failure():
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_an_interrupt_does_not_count_as_a_failure(num_threads):
     class Interrupted(Half):
         def encode(self, texts):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        proof.prove(Half("ours"), Interrupted("theirs"), documents(b"a"))
+        proof.prove(Half("ours"), Interrupted("theirs"), documents(b"a"), num_threads=num_threads)
 
 
 def test_few_of_many_failures_are_kept():
@@ -185,40 +185,3 @@ def test_only_a_few_batches_are_read_ahead(monkeypatch):
     sides = Half("ours"), Half("theirs")
     proof.prove(*sides, reading(), num_threads=3, progress=lambda done: ahead.append(read - done))
     assert 0 < max(ahead) <= 4
-
-
-def test_an_error_on_a_thread_arrives(monkeypatch):
-    class Interrupted(Half):
-        def encode(self, texts):
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        proof.prove(Half("ours"), Interrupted("theirs"), documents(b"a"), num_threads=2)
-
-
-def test_a_proof_goes_on_from_a_checkpoint(monkeypatch):
-    monkeypatch.setattr(proof, "_BATCH_BYTES", 1)
-    texts = documents(b"ab", b"bad", b"", b"c", b"def")
-    sides = (Half("ours"), Half("theirs", bad=[b"bad"]))
-    kept = []
-
-    def keep(found):
-        kept.append(dataclasses.replace(found))
-
-    whole = proof.prove(*sides, texts, skip_failures=True, checkpoint=keep)
-    assert [found.seen for found in kept] == [1, 2, 3, 4, 5]
-    for found in kept:
-        rest = proof.prove(*sides, texts[found.seen :], skip_failures=True, start=found)
-        assert rest == whole and rest is not found
-
-
-def test_a_checkpoint_is_not_taken_of_a_batch_that_ends_the_proof(monkeypatch):
-    monkeypatch.setattr(proof, "_BATCH_BYTES", 1)
-    kept = []
-    proof.prove(
-        Half("ours"),
-        Half("theirs", changed=[b"c"]),
-        documents(b"ab", b"c", b"d"),
-        checkpoint=lambda found: kept.append(found.seen),
-    )
-    assert kept == [1]

@@ -218,18 +218,12 @@ def _fixed() -> Iterator[tuple[str, Callable[[], Vocabulary]]]:
         "ascii",
         lambda: byteweld.train(documents=["the cat"], vocab_size=110, recipe="ck-ascii").vocab,
     )
-    for number, pattern in enumerate((*CUSTOM_PATTERNS, *HOSTILE)):
+    for number, pattern in enumerate((*CUSTOM_PATTERNS, *draw.HOSTILE_PATTERNS)):
         yield f"pattern-{number}", lambda p=pattern: with_traits(trained("gpt2"), pattern=p)
     for number in range(200):
         drawn = draw.pattern(Random(f"pattern {number}"), around=number % 2 == 1)
         yield f"drawn-{number}", lambda p=drawn: with_traits(trained("gpt2"), pattern=p)
 
-
-HOSTILE = (
-    *(r"(?:.(?!x))+y|.", r"(?:a|a)*b|.", r"(?=(a+))a*b|.", r"a*b|.", r"\p{L}+(?<=é)", r"[^x]*x|."),
-    *(r"(?:a{30}){30}|.", r"\s+(?!\S)|\S+|\s", r"(?s).+", r"(?s:.*?)b|."),
-    *(r"(\S)\1*|.", r"a{0,40}b|."),
-)
 
 FIXED: dict[str, Callable[[], Vocabulary]] = {name: cache(make) for name, make in _fixed()}
 

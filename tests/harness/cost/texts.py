@@ -8,11 +8,10 @@ from random import Random
 
 import numpy as np
 
-from tests.fuzz.texts import documents
+from tests.fuzz.texts import WHITE, documents
 
 Text = str | bytes
 PROSE, CODE, MANY = documents()
-WHITE = " \t\n\r\x0b\x0c\x85\xa0\u1680\u2003\u2028\u202f\u3000"
 
 
 def filled(unit: str) -> Callable[[int], str]:
