@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import shlex
 import sysconfig
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import byteweld
 from byteweld._amounts import speed
-from byteweld.cli import _corpus, _output, _targets
 from byteweld.cli import _options as options
+from byteweld.cli import _output, _targets, _training
 from byteweld.render import spans, to_ansi, visible
 from byteweld.report import Section, Text
+from byteweld.sources import open_sources
 from byteweld.training.plan import check_size, make_plan
 
 EXAMPLES = """
@@ -68,30 +68,22 @@ def run(*, out: str | None = None, vocab_size: options.Size = 8192, force: bool 
         *([few] if total < _FEW_BYTES else []),
     )
 
-    started = time.perf_counter()
-    with _output.progress("counting", total, "bytes") as advance:
-        counts = byteweld.count(list(files), recipe=recipe, progress=advance)
-    counted = time.perf_counter()
-    with _output.progress("merging", vocab_size - recipe.minimum_size, "merges") as advance:
-        trained = byteweld.train(
-            counts,
-            vocab_size=vocab_size,
-            recipe=recipe,
-            progress=lambda event: advance(event.merges_completed),
-        )
-    finished = time.perf_counter()
+    sources = open_sources(list(files), recipe=recipe)
+    trained, counted = _training.learn(sources, is_quiet=True, vocab_size=vocab_size, recipe=recipe)
     _targets.save(byteweld.Tokenizer(trained.vocab), target, force=may_replace)
 
-    rate = _corpus.bytes_per_token(trained, counts) or 0.0
-    seconds = finished - started
-    pace = speed(total, seconds)
     training = trained.training
     assert training is not None  # it was just trained
+    rate, merging = (
+        training.bytes_per_token or 0.0,
+        training.layout_seconds + training.merge_seconds,
+    )
+    seconds = counted.seconds + merging
+    pace = speed(total, seconds)
     _show(
         "training",
         f"{_output.seconds(seconds)}{'' if pace is None else f', {pace}'}: "
-        f"counting {_output.seconds(counted - started)}, "
-        f"merging {_output.seconds(finished - counted)}",
+        f"counting {_output.seconds(counted.seconds)}, merging {_output.seconds(merging)}",
         f"{training.total_pretokens:,} pre-tokens, {training.distinct_pretokens:,} distinct",
         str(training),
         f"{len(trained):,} tokens, {rate:.2f} bytes per token",
