@@ -20,12 +20,8 @@ from byteweld.errors import CorpusError, TaskError
 from byteweld.jobs import LocalRunner, open_runner
 from byteweld.jobs.proving import WorkerPeer, prove_corpus
 from tests.helpers.programs import run_byteweld
-from tests.helpers.sliced import Encoder
+from tests.helpers.sliced import OTHER, SAME, Encoder
 
-BYTES = {b: bytes([b]) for b in range(256)}
-MERGES = [(b"a", b"b"), (b"ab", b"c")]
-SAME = byteweld.Tokenizer.from_merges(BYTES | {256: b"ab", 257: b"abc"}, MERGES)
-OTHER = byteweld.Tokenizer.from_merges(BYTES | {256: b"ab"}, MERGES[:1])
 OURS = Encoder("ours", SAME)
 
 

@@ -34,8 +34,16 @@ PAGE = ROOT / "docs" / "about" / "seeds-mutants.md"
 CPU_SECONDS = 60  # a change may make a loop endless; that counts as noticed
 
 _FLIPPED = {
-    "==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">",
-    "is": "is not", "is not": "is", "in": "not in", "not in": "in",
+    "==": "!=",
+    "!=": "==",
+    "<": "<=",
+    "<=": "<",
+    ">": ">=",
+    ">=": ">",
+    "is": "is not",
+    "is not": "is",
+    "in": "not in",
+    "not in": "in",
 }
 
 

@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from tests.helpers import exports
+
 ROOT = Path(__file__).parents[2]
 HEADER = ROOT / "c" / "byteweld.h"
 WARNINGS = (
@@ -27,9 +29,6 @@ CPP_FLAGS = ("-x", "c++", "-std=c++11", *WARNINGS)
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g")
 # The header does not allocate, and the search for leaks needs rights that containers may lack.
 SANITIZER_OPTIONS = {"ASAN_OPTIONS": "detect_leaks=0"}
-EXPORT_FILES = (
-    *("tokenizer_meta.json", "vocab_offsets.bin", "vocab_strings.bin", "vocab_merges.bin"),
-)
 
 
 def names_of(enum: str) -> list[str]:
@@ -107,7 +106,7 @@ class Reader:
     def load_export(self, folder_or_files: Path | Sequence[bytes]) -> Loaded:
         if isinstance(folder_or_files, Path):
             return self._load(
-                b"K", [(folder_or_files / name).read_bytes() for name in EXPORT_FILES]
+                b"K", [(folder_or_files / name).read_bytes() for name in exports.NAMES]
             )
         return self._load(b"K", folder_or_files)
 

@@ -22,6 +22,13 @@ except ImportError:
     pa = None
 
 BROKEN = None
+# A tokenizer, one with other ids for some texts, and one with the same tokens by other ids.
+BYTES = {b: bytes([b]) for b in range(256)}
+MERGES = [(b"a", b"b"), (b"ab", b"c")]
+END = {"<|end|>": 300}
+SAME = Tokenizer.from_merges(BYTES | {256: b"ab", 257: b"abc"}, MERGES, special_tokens=END)
+OTHER = Tokenizer.from_merges(BYTES | {256: b"ab"}, MERGES[:1], special_tokens=END)
+IDS = Tokenizer.from_merges(BYTES | {257: b"ab", 256: b"abc"}, MERGES, special_tokens=END)
 # Words that the tokenizers of a test may take differently, or not at all, and ends of documents.
 PIECES = ["a", "ab", "abc", "ba", "cab", " ", "é", "漢", "<|end|>", "!", "\n", "--"]
 texts = st.lists(st.sampled_from(PIECES), max_size=6).map("".join)

@@ -19,11 +19,11 @@ import pytest
 import byteweld
 from byteweld import FormatError, Tokenizer, Vocabulary, formats
 from byteweld.formats import bpe1
+from tests.harness.files import mutate
 from tests.helpers import exports
 from tests.helpers.c_reader import (
     C_FLAGS,
     CPP_FLAGS,
-    EXPORT_FILES,
     HEADER,
     ROOT,
     SANITIZER_OPTIONS,
@@ -290,7 +290,7 @@ def test_reserved_special_tokens_and_gpt2s_letters_are_read(reader: Reader, tmp_
         special_tokens=["<|é|>", "<|end|>"],
     )
     tok.save(tmp_path / "ck", format="ck")
-    files = [(tmp_path / "ck" / name).read_bytes() for name in EXPORT_FILES]
+    files = [(tmp_path / "ck" / name).read_bytes() for name in exports.NAMES]
     assert reader.load_export(files).is_ok
     text = "a\x7f\xa0 é à \xad<|é|>".encode()
     expected = split_and_encode(without_pattern(tok), text)
@@ -354,23 +354,6 @@ def test_every_flipped_bit_of_version_2_is_found(reader: Reader) -> None:
         assert not reader.load_section(bytes(data)).is_ok
 
 
-def mutated(rng: random.Random, data: bytes) -> bytes:
-    made = bytearray(data)
-    for _ in range(rng.choice([1, 1, 1, 2, 4])):
-        at = rng.randrange(len(made))
-        what = rng.randrange(12)
-        if what == 0:
-            made.insert(at, rng.randrange(256))
-        elif what == 1:
-            del made[at]
-        elif what == 2:
-            other = rng.randrange(len(made))
-            made[at : at + 4], made[other : other + 4] = made[other : other + 4], made[at : at + 4]
-        else:
-            made[at] = rng.choice([0, 1, 2, 4, 5, 97, 255, made[at] ^ 1, rng.randrange(256)])
-    return bytes(made)
-
-
 def use(reader: Reader, loaded: Loaded, rng: random.Random) -> None:
     """Encode and decode with whatever was loaded; a sanitizer would end the process."""
     for text in (rng.randbytes(40), b"the thin thread  12\n\n", b"aaaaaaaaa"):
@@ -386,7 +369,7 @@ def test_a_mutated_section_is_read_as_the_engine_reads_it(reader: Reader) -> Non
     good = bpe1.to_bytes(tok.vocab)
     accepted = 0
     for _ in range(3000):
-        data = mutated(rng, rng.choice([good, good, section(), LOOSE]))
+        data = mutate.change_bytes(rng, rng.choice([good, good, section(), LOOSE]))
         loaded = reader.load_section(data)
         try:
             vocab = bpe1.read(data)
@@ -407,7 +390,7 @@ def test_a_mutated_section_of_version_2_that_is_signed_again(reader: Reader) -> 
     good = section(version=2, pattern=b"ck-runtime")[:-4]
     accepted = 0
     for _ in range(3000):
-        data = signed(mutated(rng, good))
+        data = signed(mutate.change_bytes(rng, good))
         loaded = reader.load_section(data)
         try:
             bpe1.read(data)
@@ -427,12 +410,12 @@ def export(request: pytest.FixtureRequest, tmp_path: Path) -> list[bytes]:
     documents = iter(["the thin\nthread"])
     tok = byteweld.train(documents, vocab_size=size, recipe=request.param, min_frequency=1)
     tok.save(tmp_path / "ck", format="ck")
-    return [(tmp_path / "ck" / name).read_bytes() for name in EXPORT_FILES]
+    return [(tmp_path / "ck" / name).read_bytes() for name in exports.NAMES]
 
 
 def load_in_python(folder: Path, files: list[bytes]) -> Vocabulary | None:
     folder.mkdir(exist_ok=True)
-    for name, data in zip(EXPORT_FILES, files, strict=True):
+    for name, data in zip(exports.NAMES, files, strict=True):
         (folder / name).write_bytes(data)
     try:
         return formats.load(folder, format="ck")
@@ -457,7 +440,7 @@ def test_a_mutated_export_is_read_as_the_engine_reads_it(
     for _ in range(600):
         number = rng.randrange(4)
         files = [*export]
-        files[number] = mutated(rng, files[number])
+        files[number] = mutate.change_bytes(rng, files[number])
         loaded = reader.load_export(files)
         vocab = load_in_python(tmp_path / "mutated", files)
         assert loaded.is_ok == (vocab is not None), (number, files[number], loaded)
@@ -471,7 +454,7 @@ def test_a_mutated_export_is_read_as_the_engine_reads_it(
 @pytest.mark.parametrize("name", exports.REFUSED)
 def test_a_wrong_export_is_refused(reader: Reader, name: str) -> None:
     wrong = exports.REFUSED[name]
-    loaded = reader.load_export([wrong.files[file] for file in EXPORT_FILES])
+    loaded = reader.load_export([wrong.files[file] for file in exports.NAMES])
     assert not loaded.is_ok
     if wrong.file == exports.META:
         assert (loaded.answer.status, loaded.answer.file, loaded.needed) == ("BAD_META", "META", 0)

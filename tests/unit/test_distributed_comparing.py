@@ -14,18 +14,8 @@ import byteweld
 from byteweld.comparison.corpora import Comparison, compare_files
 from byteweld.jobs import LocalRunner
 from byteweld.jobs.comparing import compare_corpus
-from tests.helpers.sliced import Drawn, MixedUp, corpora
+from tests.helpers.sliced import IDS, OTHER, SAME, Drawn, MixedUp, corpora
 from tests.helpers.strategies import examples
-
-BYTES = {b: bytes([b]) for b in range(256)}
-END = {"<|end|>": 300}
-FIRST = byteweld.Tokenizer.from_merges(
-    BYTES | {256: b"ab", 257: b"abc"}, [(b"a", b"b"), (b"ab", b"c")], special_tokens=END
-)
-CUT = byteweld.Tokenizer.from_merges(BYTES | {256: b"ab"}, [(b"a", b"b")], special_tokens=END)
-IDS = byteweld.Tokenizer.from_merges(
-    BYTES | {257: b"ab", 256: b"abc"}, [(b"a", b"b"), (b"ab", b"c")], special_tokens=END
-)
 
 
 def timeless(found: Comparison) -> Comparison:
@@ -42,7 +32,7 @@ def outcome(function: Any) -> Any:
 @examples(200)
 @given(
     drawn=corpora(),
-    others=st.lists(st.sampled_from([FIRST, CUT, IDS]), min_size=1, max_size=3),
+    others=st.lists(st.sampled_from([SAME, OTHER, IDS]), min_size=1, max_size=3),
     max_differences=st.sampled_from([0, 1, 3, 10]),
     slice_bytes=st.integers(1, 60),
     seed=st.integers(0, 99),
@@ -69,11 +59,11 @@ def test_slices_have_the_result_of_the_whole(
                 skipped += documents.skipped
 
         options = {"max_differences": max_differences, "num_threads": 1, **specials}
-        return timeless(compare_files([FIRST, *others], files(), **options)), skipped
+        return timeless(compare_files([SAME, *others], files(), **options)), skipped
 
     def in_tasks() -> tuple[Comparison, int]:
         options = {"max_differences": max_differences, **specials}
-        found, skips = compare_corpus(runner, [FIRST, *others], corpus, **options)
+        found, skips = compare_corpus(runner, [SAME, *others], corpus, **options)
         return timeless(found), skips
 
     expected, found = outcome(here), outcome(in_tasks)
@@ -89,11 +79,11 @@ def test_a_divided_file_has_one_row_and_one_numbering(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("ab\n" * 30 + "abc\n" * 3)
     (tmp_path / "b.txt").write_text("abc\n")
     runner = MixedUp(1, slice_bytes=7, num_threads=1)
-    found = byteweld.compare(FIRST, CUT, tmp_path, lines=True, runner=runner)
+    found = byteweld.compare(SAME, OTHER, tmp_path, lines=True, runner=runner)
     assert len(runner.ran) > 10
     assert [file.documents for file in found.files] == [33, 1]
     assert [item.document for item in found.differences] == [31, 32, 33, 1]
-    here = byteweld.compare(FIRST, CUT, tmp_path, lines=True, num_threads=1)
+    here = byteweld.compare(SAME, OTHER, tmp_path, lines=True, num_threads=1)
     assert timeless(found) == timeless(here)
 
 
@@ -101,11 +91,11 @@ def test_a_special_token_that_is_refused_is_the_error_of_one_process(tmp_path: P
     (tmp_path / "a.txt").write_text("ab\n" * 30 + "<|end|>\n" * 3)
     refused: dict[str, Any] = {"allowed_special": (), "lines": True}
     with pytest.raises(byteweld.SpecialTokenError) as here:
-        byteweld.compare(FIRST, CUT, tmp_path, **refused)
+        byteweld.compare(SAME, OTHER, tmp_path, **refused)
     for seed in range(3):
         runner = MixedUp(seed, slice_bytes=7, num_threads=1)
         with pytest.raises(byteweld.SpecialTokenError) as found:
-            byteweld.compare(FIRST, CUT, tmp_path, runner=runner, **refused)
+            byteweld.compare(SAME, OTHER, tmp_path, runner=runner, **refused)
         assert str(found.value) == str(here.value)
 
 
@@ -116,37 +106,39 @@ def test_a_work_folder_keeps_what_tasks_have_found(tmp_path: Path) -> None:
     options = {"slice_bytes": 50, "work": work, "num_threads": 1}
     with pytest.raises(byteweld.CorpusError):
         byteweld.compare(
-            FIRST, CUT, [tmp_path / "a.txt", tmp_path / "b.jsonl"], runner=LocalRunner(**options)
+            SAME, OTHER, [tmp_path / "a.txt", tmp_path / "b.jsonl"], runner=LocalRunner(**options)
         )
     (kept,) = work.iterdir()
     assert (kept / "job.json").is_file()
     runner = MixedUp(**options)
     with pytest.raises(byteweld.CorpusError, match=r"b\.jsonl:1: "):
-        byteweld.compare(FIRST, CUT, [tmp_path / "a.txt", tmp_path / "b.jsonl"], runner=runner)
+        byteweld.compare(SAME, OTHER, [tmp_path / "a.txt", tmp_path / "b.jsonl"], runner=runner)
     assert [part.number for part in runner.ran] == [1]
     # Without the damaged file, what is kept is read back as it was.
     lines = {"lines": True, "runner": MixedUp(**options)}
-    found = byteweld.compare(FIRST, CUT, tmp_path / "a.txt", **lines)
-    assert timeless(found) == timeless(byteweld.compare(FIRST, CUT, tmp_path / "a.txt", lines=True))
+    found = byteweld.compare(SAME, OTHER, tmp_path / "a.txt", **lines)
+    assert timeless(found) == timeless(
+        byteweld.compare(SAME, OTHER, tmp_path / "a.txt", lines=True)
+    )
 
 
 def test_progress_is_the_stored_bytes_of_slices(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("abc\n" * 30)
     seen: list[int] = []
     runner = LocalRunner(slice_bytes=30)
-    byteweld.compare(FIRST, CUT, tmp_path, lines=True, runner=runner, progress=seen.append)
+    byteweld.compare(SAME, OTHER, tmp_path, lines=True, runner=runner, progress=seen.append)
     assert seen == [0, 30, 60, 90, 120]
 
 
 def test_documents_in_memory_are_refused() -> None:
     with pytest.raises(TypeError, match="only files can be divided among tasks"):
-        byteweld.compare(FIRST, CUT, documents=["a"], runner=LocalRunner())
+        byteweld.compare(SAME, OTHER, documents=["a"], runner=LocalRunner())
     with pytest.raises(ValueError, match="runner is 'slurm'; expected one of 'local', 'ray'"):
-        byteweld.compare(FIRST, CUT, documents=["a"], runner="slurm")
-    assert byteweld.compare(FIRST, CUT, documents=["a"], runner="local").is_identical
+        byteweld.compare(SAME, OTHER, documents=["a"], runner="slurm")
+    assert byteweld.compare(SAME, OTHER, documents=["a"], runner="local").is_identical
 
 
 def test_threads_are_those_of_the_runner(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("abc")
     with pytest.raises(ValueError, match="num_threads"):
-        byteweld.compare(FIRST, CUT, tmp_path, runner=LocalRunner(), num_threads=2)
+        byteweld.compare(SAME, OTHER, tmp_path, runner=LocalRunner(), num_threads=2)

@@ -21,15 +21,8 @@ from byteweld.corpus import Corpus, open_corpus
 from byteweld.errors import CorpusError, TaskError
 from byteweld.jobs import LocalRunner, Runner, proving
 from byteweld.jobs.proving import Proved, WorkerPeer, prove_corpus
-from tests.helpers.sliced import Drawn, Encoder, Ending, MixedUp, corpora
+from tests.helpers.sliced import OTHER, SAME, Drawn, Encoder, Ending, MixedUp, corpora
 from tests.helpers.strategies import examples
-
-BYTES = {b: bytes([b]) for b in range(256)}
-END = {"<|end|>": 300}
-MERGES = [(b"a", b"b"), (b"ab", b"c")]
-SAME = byteweld.Tokenizer.from_merges(BYTES | {256: b"ab", 257: b"abc"}, MERGES, special_tokens=END)
-OTHER = byteweld.Tokenizer.from_merges(BYTES | {256: b"ab"}, MERGES[:1], special_tokens=END)
-
 
 OURS = Encoder("ours", SAME)
 
