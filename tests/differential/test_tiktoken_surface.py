@@ -153,12 +153,7 @@ def test_the_pattern_of_an_encoding_works_in_tiktoken(pairs):
 TEXTS = [
     *["", "hello world", "hello  \n world 's 1234567", f"hello {ENDOFTEXT}", ENDOFTEXT * 2],
     *[
-        "<|fim|>",
-        "<|fim_prefix|>a",
-        "<|endof",
-        "👍 漢字",
-        "\ud83d\udc4d",
-        "a\ud83d",
+        *("<|fim|>", "<|fim_prefix|>a", "<|endof", "👍 漢字", "\ud83d\udc4d", "a\ud83d"),
         "\udc4d\ud83d",
     ],
 ]

@@ -46,17 +46,7 @@ def story(size: int, seed: int = 1) -> str:
     rng = random.Random(seed)
     words = ["".join(rng.choices("etaoinshrdlu", k=rng.randint(1, 9))) for _ in range(2000)]
     words += [
-        "naïve",
-        "€50",
-        "mañana",
-        "слово",
-        "中文字",
-        "🦊",
-        "don't",
-        "1234567",
-        "--",
-        "\n",
-        "  ",
+        *("naïve", "€50", "mañana", "слово", "中文字", "🦊", "don't", "1234567", "--", "\n", "  "),
     ]
     weights = [1.0] * 2000 + [30.0] * 11
     pieces: list[str] = []

@@ -15,11 +15,7 @@ FORBIDDEN = (
     *("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "createContextualFragment"),
     *("DOMParser", "setHTML", "srcdoc", "eval(", "new Function", "javascript:", 'setTimeout("'),
     *(
-        "importScripts",
-        "WebSocket",
-        "EventSource",
-        "XMLHttpRequest",
-        "sendBeacon",
+        *("importScripts", "WebSocket", "EventSource", "XMLHttpRequest", "sendBeacon"),
         'setAttribute("on',
     ),
 )

@@ -77,17 +77,9 @@ def test_only_the_pages_own_requests_are_answered(post, headers, status: int):
 @pytest.mark.parametrize(
     "path",
     [
-        "/../../etc/passwd",
-        "/page/../server.py",
-        "/page/..%2fserver.py",
-        "/page/%2e%2e/%2e%2e/server.py",
-        "/page/",
-        "/page/index.html",
-        "/page/app.js?x",
-        "//etc/passwd",
-        "/etc/passwd",
-        "/page/app.js/..",
-        "/api/tokens",
+        *("/../../etc/passwd", "/page/../server.py", "/page/..%2fserver.py"),
+        *("/page/%2e%2e/%2e%2e/server.py", "/page/", "/page/index.html", "/page/app.js?x"),
+        *("//etc/passwd", "/etc/passwd", "/page/app.js/..", "/api/tokens"),
         "http://127.0.0.1/etc/passwd",
     ],
 )

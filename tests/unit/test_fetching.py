@@ -316,12 +316,9 @@ def test_a_redirect_on_this_machine_is_followed(status, tiny, web, data, target)
 @pytest.mark.parametrize(
     "url",
     [
-        "http://example.com/x",  # would leave the machine unencrypted
-        "ftp://127.0.0.1/x",
-        "file:///etc/passwd",
-        "data:text/plain,x",
-        "http://127.0.0.1.example.com/x",
-        "gopher://127.0.0.1/x",
+        # The first would leave the machine unencrypted.
+        *("http://example.com/x", "ftp://127.0.0.1/x", "file:///etc/passwd"),
+        *("data:text/plain,x", "http://127.0.0.1.example.com/x", "gopher://127.0.0.1/x"),
     ],
 )
 def test_a_redirect_to_another_scheme_is_refused(url, tiny, web, tmp_path):
@@ -405,18 +402,9 @@ def test_a_proxy_of_the_environment_is_used(variable, tiny, web, data, monkeypat
 @pytest.mark.parametrize(
     "mirror",
     [
-        "http://example.com/x",
-        "http://10.0.0.1",
-        "http://localhost.example.com",
-        "ftp://127.0.0.1/x",
-        "file:///srv/mirror",
-        "/srv/mirror",
-        "mirror",
-        "https://",
-        "https:///path",
-        "https://host/path?key=1",
-        "https://host/#x",
-        "https://[::1",
+        *("http://example.com/x", "http://10.0.0.1", "http://localhost.example.com"),
+        *("ftp://127.0.0.1/x", "file:///srv/mirror", "/srv/mirror", "mirror", "https://"),
+        *("https:///path", "https://host/path?key=1", "https://host/#x", "https://[::1"),
         "https://host:99999/",
     ],
 )
