@@ -41,7 +41,7 @@ mod _native {
     #[pymodule_export]
     use super::limit::MemoryLimit;
     #[pymodule_export]
-    use super::table::{LetterModel, Table, crc32c};
+    use super::table::{Table, crc32c};
     #[pymodule_export]
     use super::tiers::{limit_tier, tiers};
     #[pymodule_export]

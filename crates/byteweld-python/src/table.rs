@@ -1,4 +1,4 @@
-//! Vocabularies read in one pass: rank files, the model of a tokenizer.json, and compiled tables.
+//! Vocabularies as tables: rank files, and compiled ones.
 
 use byteweld_core::encode::PairLayout;
 use byteweld_core::table as core;
@@ -122,50 +122,5 @@ impl Table {
 
     fn has_sound_merges(&self, py: Python<'_>, without: Vec<u32>) -> bool {
         py.detach(|| self.inner.has_sound_merges(&without))
-    }
-}
-
-/// The tokens and merges of a tokenizer.json, in byte letters. Immutable.
-#[pyclass(frozen, module = "byteweld._native")]
-pub(crate) struct LetterModel {
-    inner: core::JsonModel,
-}
-
-#[pymethods]
-impl LetterModel {
-    /// Reads the file; None if anything in the vocabulary or the merges is unusual.
-    #[staticmethod]
-    fn of_json(py: Python<'_>, data: &[u8]) -> Option<Self> {
-        py.detach(|| core::JsonModel::from_json(data)).map(|inner| Self { inner })
-    }
-
-    /// The file with an empty vocabulary and empty merges.
-    #[getter]
-    fn rest(&self) -> &[u8] {
-        self.inner.rest().as_bytes()
-    }
-
-    fn __len__(&self) -> usize {
-        self.inner.len()
-    }
-
-    fn __contains__(&self, text: &str) -> bool {
-        self.inner.id(text).is_some()
-    }
-
-    fn get(&self, text: &str) -> Option<u32> {
-        self.inner.id(text)
-    }
-
-    fn is_made(&self, text: &str) -> bool {
-        self.inner.is_made(text)
-    }
-
-    fn foreign(&self) -> Vec<&str> {
-        self.inner.foreign().collect()
-    }
-
-    fn table(&self, py: Python<'_>, given: Vec<(u32, Vec<u8>)>) -> Option<Table> {
-        py.detach(|| self.inner.table(given)).map(|inner| Table { inner })
     }
 }

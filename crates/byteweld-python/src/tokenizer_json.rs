@@ -47,8 +47,8 @@ impl TokenizerJson {
     #[staticmethod]
     fn read(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
         let read = || {
-            let file = core::TokenizerJson::read(data)?;
-            let template = file.template()?;
+            let mut file = core::TokenizerJson::read(data)?;
+            let template = std::mem::replace(&mut file.template, Ok(Default::default()))?;
             Ok((file, template))
         };
         let (mut inner, template) = py.detach(read).map_err(|error| raise(py, error))?;
@@ -75,7 +75,7 @@ impl TokenizerJson {
         Ok((tokens, merges.clone()))
     }
 
-    /// The id of the token with this text in the model.
+    /// The id of the token with this text.
     fn id(&self, text: &str) -> Option<u32> {
         self.inner.id(text)
     }

@@ -11,7 +11,8 @@ use crate::pipeline::{normalizer, splitting};
 
 /// Opens a tokenizer.json.
 pub(crate) fn open(data: &[u8], facts: &Facts) -> Result<Option<Opened>> {
-    let file = TokenizerJson::read(data).map_err(|error| error.to_string())?;
+    let file = TokenizerJson::read(data)
+        .map_err(|error| format!("expected a tokenizer.json that byteweld reads: {error}"))?;
     let unk = file.unk_token.as_ref().and_then(|text| file.id(text));
     let Tokens::Table(table) = file.tokens else {
         return Err("an id is far above the others".to_owned());

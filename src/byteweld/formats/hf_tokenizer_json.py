@@ -12,9 +12,8 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from byteweld.errors import FormatError, UnsupportedError
 from byteweld.formats import _sidecar
@@ -87,28 +86,29 @@ def load(path: Path) -> Vocabulary:
     before, after = file.template
     template = tuple(before), tuple(after)
     added_tokens = [AddedToken(*fields) for fields in file.added_tokens]
-    names = [*(f"<|{role}|>" for role in ROLES), *([file.unk_token] if file.unk_token else [])]
-    known = {text: token_id for text in names if (token_id := file.id(text)) is not None}
-    known |= {token.text: token.id for token in added_tokens}
-    inferred = _infer_roles(known, file.unk_token, template, file.alphabet)
+    added = {token.text: token.id for token in added_tokens}
+
+    def id_of(text: str) -> int | None:
+        return added.get(text, file.id(text))
+
+    roles = inferred = _infer_roles(id_of, file.unk_token, template, file.alphabet)
     config = config_path(path)
-    roles = inferred if config is None else _declared_roles(config, inferred, known, file)
+    if config is not None:
+        roles = _declared_roles(config, inferred, id_of, file.alphabet)
     beside = _sidecar.read(sidecar_path(path), data)
-    table = file.table
-    make: Callable[..., Vocabulary] = (
-        partial(Vocabulary, *file.sparse())
-        if table is None
-        else partial(Vocabulary._of_table, table)
-    )
-    vocab = make(
-        added_tokens=added_tokens,
-        steps=steps,
-        normalizer=normalizer,
-        template=template,
-        roles=roles if beside is None else beside.roles,
-        alphabet=file.alphabet,
-        ignore_merges=file.ignore_merges,
-    )
+    traits: dict[str, Any] = {
+        "added_tokens": added_tokens,
+        "steps": steps,
+        "normalizer": normalizer,
+        "template": template,
+        "roles": roles if beside is None else beside.roles,
+        "alphabet": file.alphabet,
+        "ignore_merges": file.ignore_merges,
+    }
+    if file.table is None:
+        vocab = Vocabulary(*file.sparse(), **traits)
+    else:
+        vocab = Vocabulary._of_table(file.table, **traits)
     if beside is not None:
         _check_sidecar(beside, vocab, inferred.get("unk"), sidecar_path(path))
     return vocab
@@ -127,12 +127,17 @@ def _parse(data: bytes, path: Path) -> TokenizerJson:
 
 
 def _infer_roles(
-    keys: Mapping[str, int], unk_token: str | None, template: Template, alphabet: VocabAlphabet
+    id_of: Callable[[str], int | None],
+    unk_token: str | None,
+    template: Template,
+    alphabet: VocabAlphabet,
 ) -> dict[str, int]:
     """Return the roles that follow from a file: its unk_token, ck's four names, its template."""
-    roles: dict[str, int] = {role: keys[f"<|{role}|>"] for role in ROLES if f"<|{role}|>" in keys}
-    if unk_token is not None:
-        roles["unk"] = keys[unk_token]
+    found = {role: id_of(f"<|{role}|>") for role in ROLES}
+    roles: dict[str, int] = {role: i for role, i in found.items() if i is not None}
+    unk = None if unk_token is None else id_of(unk_token)
+    if unk is not None:
+        roles["unk"] = unk
     elif alphabet != "bytes":  # where text can be unknown, only unk_token declares it
         roles.pop("unk", None)
     before, after = template
@@ -146,8 +151,8 @@ def _infer_roles(
 def _declared_roles(
     config: Path,
     inferred: Mapping[str, int],
-    known: Mapping[str, int],
-    file: TokenizerJson,
+    id_of: Callable[[str], int | None],
+    alphabet: VocabAlphabet,
 ) -> dict[str, int]:
     """Return the roles that a config declares, and the inferred ones that it does not mention.
 
@@ -156,12 +161,12 @@ def _declared_roles(
     """
     roles = dict(inferred)
     for role, text in read_roles(config).items():
-        if role == "unk" and file.alphabet != "bytes":
+        if role == "unk" and alphabet != "bytes":
             continue
         if text is None:
             roles.pop(role, None)
             continue
-        token_id = known.get(text, file.id(text))
+        token_id = id_of(text)
         if token_id is not None:
             roles[role] = token_id
     return roles
@@ -292,7 +297,7 @@ def _write_parts(vocab: Vocabulary) -> _Parts:
             "merges": [],
         },
     }
-    inferred = _infer_roles(keys, unk_token, vocab.template, vocab.alphabet)
+    inferred = _infer_roles(keys.get, unk_token, vocab.template, vocab.alphabet)
     roles: dict[str, str | None] = {
         role: texts[vocab.roles[role]] if role in vocab.roles else None
         for role in ROLES

@@ -1,18 +1,15 @@
-//! Fast readers and checks for vocabulary files, which are read in one pass into flat arrays.
+//! Readers and checks of vocabulary files, which are read in one pass into flat arrays.
 //!
-//! Whatever these accept, the plain readers and checks in Python accept too, with the same result.
-//! For anything unusual these return `None` or `false`; the plain ones then repeat the work and
-//! report what is wrong.
+//! [`hugging_face`] is the only reader of tokenizer.json. Whatever the others accept, the plain
+//! readers and checks in Python accept too, with the same result. For anything unusual these return
+//! `None` or `false`; the plain ones then repeat the work and report what is wrong.
 
 mod compiled;
 mod crc32c;
 pub mod hugging_face;
-mod json;
 mod ranks;
-mod tokenizer_json;
 
 pub use crc32c::crc32c;
-pub use tokenizer_json::JsonModel;
 
 use std::hash::BuildHasher;
 use std::mem;

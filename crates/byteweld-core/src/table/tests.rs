@@ -1,6 +1,7 @@
 //! The fast readers and checks, on valid and malformed files.
 
-use super::{JsonModel, VocabTable, crc32c};
+use super::hugging_face::{TokenizerJson, Tokens};
+use super::{VocabTable, crc32c};
 
 const RANKS: &[u8] = b"YQ== 0\nYg== 1\nYWI= 2\nYWJh 5\n";
 
@@ -63,80 +64,18 @@ fn merges_are_recovered_from_ranks() {
 fn a_pair_may_merge_once_and_a_token_may_be_made_twice() {
     let table = |merges: &str| {
         let vocab = r#"{"a": 0, "b": 1, "c": 2, "ab": 3, "bc": 4, "abc": 5}"#;
-        let file = format!(r#"{{"model": {{"vocab": {vocab}, "merges": {merges}}}}}"#);
-        JsonModel::from_json(file.as_bytes()).unwrap().table(Vec::new()).unwrap()
+        let level = r#"{"type": "ByteLevel", "add_prefix_space": false}"#;
+        let model = format!(r#"{{"vocab": {vocab}, "merges": {merges}}}"#);
+        let file = format!(r#"{{"pre_tokenizer": {level}, "model": {model}}}"#);
+        match TokenizerJson::read(file.as_bytes()).unwrap().tokens {
+            Tokens::Table(table) => table,
+            Tokens::Sparse(..) => panic!("sparse"),
+        }
     };
     let twice_made = table(r#"[["a", "b"], ["b", "c"], ["a", "bc"], ["ab", "c"]]"#);
     assert!(twice_made.has_sound_merges(&[]) && !twice_made.makes_every_token(&[]));
     let pair_twice = table(r#"[["a", "b"], ["b", "c"], ["a", "b"], ["a", "bc"]]"#);
     assert!(!pair_twice.has_sound_merges(&[]) && !pair_twice.makes_every_token(&[]));
-}
-
-const MODEL: &str = r#"{"x": [1, "]\"", {"vocab": {}}], "model": {"merges": [["a", "Ġ"], ["aĠ", "\u0061"]],
-    "type" : "BPE", "vocab": {"a": 1, "\u0120":0, "aĠ" : 3 , "aĠa": 2, "é€": 9}}, "y": null}"#;
-
-#[test]
-fn a_model_is_read_and_the_rest_returned() {
-    let model = JsonModel::from_json(MODEL.as_bytes()).unwrap();
-    let rest: String = model.rest().split_whitespace().collect();
-    assert_eq!(
-        rest,
-        r#"{"x":[1,"]\"",{"vocab":{}}],"model":{"merges":[],"type":"BPE","vocab":{}},"y":null}"#
-    );
-    assert_eq!((model.len(), model.id("aĠ"), model.id("b")), (5, Some(3), None));
-    assert!(model.is_made("aĠa") && !model.is_made("a"));
-    assert_eq!(model.foreign().collect::<Vec<_>>(), ["é€"]);
-    assert!(model.table(Vec::new()).is_none());
-    let table = model.table(vec![(11, b"<s>".to_vec()), (9, b"!!".to_vec())]).unwrap();
-    let expected: Vec<(u32, &[u8])> =
-        vec![(0, b" "), (1, b"a"), (2, b"a a"), (3, b"a "), (9, b"!!"), (11, b"<s>")];
-    assert_eq!(tokens(&table), expected);
-    assert_eq!(table.merges(), [(1, 0, 3), (3, 1, 2)]);
-}
-
-#[test]
-fn merges_may_be_strings() {
-    let file =
-        r##"{"model": {"vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["#version x y z", "a b"]}}"##;
-    let table = JsonModel::from_json(file.as_bytes()).unwrap().table(Vec::new()).unwrap();
-    assert_eq!(table.merges(), [(0, 1, 2)]);
-}
-
-#[test]
-fn an_unusual_model_is_not_read() {
-    for (part, other) in [
-        (r#""a": 1"#, r#""a": 1.0"#),
-        (r#""a": 1"#, r#""a": 01"#),
-        (r#""a": 1"#, r#""a": "1""#),
-        (r#""a": 1"#, r#""a": 4294967295"#),
-        (r#""a": 1"#, r#""a": 3"#),
-        (r#""a": 1"#, r#""a": 1, "a": 7"#),
-        (r#""a": 1"#, r#""a": 1,"#),
-        (r#""a": 1"#, "\"a\n\": 1"),
-        (r#""a": 1"#, r#""\ud800": 1"#),
-        (r#""a": 1"#, r#""\udc00": 1"#),
-        (r#""a": 1"#, r#""\ud800\u0061": 1"#),
-        (r#""a": 1"#, r#""\x": 1"#),
-        (r#"["a", "Ġ"]"#, r#"["a", ""]"#),
-        (r#"["a", "Ġ"]"#, r#"["a", "Ġ", "a"]"#),
-        (r#"["a", "Ġ"]"#, r#""a Ġ""#),
-        (r#"["a", "Ġ"]"#, r#"["a", "b"]"#),
-        (r#"["a", "Ġ"]"#, r#"["a" "Ġ"]"#),
-        (r#""type""#, r#""merges": [], "type""#),
-        (r#""y": null"#, r#""model": null"#),
-        (r#""vocab": {"a""#, r#""voc": {"a""#),
-        (r#""y": null}"#, r#""y": null"#),
-        (r#"{"x""#, r#"["x""#),
-    ] {
-        assert!(MODEL.contains(part), "{part}");
-        let file = MODEL.replacen(part, other, 1);
-        assert!(JsonModel::from_json(file.as_bytes()).is_none(), "{other}");
-    }
-    let far = MODEL.replacen(r#""a": 1"#, r#""a": 4000000000"#, 1);
-    assert!(JsonModel::from_json(far.as_bytes()).is_none());
-    for length in 0..MODEL.len() {
-        assert!(JsonModel::from_json(&MODEL.as_bytes()[..length]).is_none(), "{length}");
-    }
 }
 
 #[test]

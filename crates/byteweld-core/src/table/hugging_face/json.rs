@@ -3,103 +3,71 @@
 use crate::error::{Error, Result};
 
 /// How deep values may be nested; reading and dropping them is recursive.
-const MAX_DEPTH: usize = 128;
+const MAX_DEPTH: usize = 100;
 
 /// How many characters a number may have.
 const MAX_NUMBER: usize = 1000;
 
-/// What errors show of a value: so many characters, items and levels.
-const SHOWN_CHARACTERS: usize = 200;
-const SHOWN_ITEMS: usize = 5;
-const SHOWN_LEVELS: usize = 4;
+/// How many characters of a value errors show.
+const SHOWN: usize = 200;
 
 /// Any value.
-#[derive(Debug)]
-pub(super) enum Value {
+pub(super) struct Value<'t> {
+    /// As it is written.
+    text: &'t str,
+    pub(super) kind: Kind<'t>,
+}
+
+pub(super) enum Kind<'t> {
     Null,
     Bool(bool),
-    /// As it is written.
-    Number(String),
+    Number,
     String(String),
-    List(Vec<Self>),
-    Object(Object),
+    List(Vec<Value<'t>>),
+    Object(Object<'t>),
 }
 
 /// Keys and values in order.
-pub(super) type Object = Vec<(String, Value)>;
+pub(super) type Object<'t> = Vec<(String, Value<'t>)>;
 
-/// The error of a file that is not what it claims to be.
-pub(super) fn wrong(message: String) -> Error {
-    Error::Format { message, offset: None }
-}
+impl Value<'_> {
+    /// A number; NaN for any other value.
+    pub(super) fn number(&self) -> f64 {
+        self.text.parse().unwrap_or(f64::NAN)
+    }
 
-impl Value {
     /// An id: an integer without a sign.
     pub(super) fn id(&self) -> Option<u32> {
-        match self {
-            Self::Number(digits) => digits.parse().ok().filter(|&id| id < u32::MAX),
-            _ => None,
-        }
+        self.text.parse().ok().filter(|&id| id < u32::MAX)
     }
 
-    /// How errors show it: shortened, in the notation of Python.
+    /// How errors show it: shortened, in one line.
     pub(super) fn show(&self) -> String {
-        let mut shown = String::new();
-        self.write(SHOWN_LEVELS, &mut shown);
-        shown
+        let start: String = self.text.chars().take(2 * SHOWN).collect();
+        printable(&start.lines().map(str::trim_start).collect::<Vec<_>>().join(" "))
     }
-
-    fn write(&self, levels: usize, out: &mut String) {
-        match self {
-            Self::Null => out.push_str("None"),
-            Self::Bool(flag) => out.push_str(if *flag { "True" } else { "False" }),
-            Self::Number(number) => out.extend(number.chars().take(SHOWN_CHARACTERS)),
-            Self::String(text) => out.push_str(&show(text)),
-            Self::List(_) if levels == 0 => out.push_str("[...]"),
-            Self::Object(_) if levels == 0 => out.push_str("{...}"),
-            Self::List(items) => {
-                write_items("[]", items, out, |item, out| item.write(levels - 1, out));
-            }
-            Self::Object(members) => write_items("{}", members, out, |(key, value), out| {
-                out.push_str(&show(key));
-                out.push_str(": ");
-                value.write(levels - 1, out);
-            }),
-        }
-    }
-}
-
-fn write_items<T>(ends: &str, items: &[T], out: &mut String, write: impl Fn(&T, &mut String)) {
-    out.push_str(&ends[..1]);
-    for (number, item) in items.iter().enumerate() {
-        if number > 0 {
-            out.push_str(", ");
-        }
-        if number == SHOWN_ITEMS {
-            out.push_str("...");
-            break;
-        }
-        write(item, out);
-    }
-    out.push_str(&ends[1..]);
 }
 
 /// How errors show a string.
 pub(super) fn show(text: &str) -> String {
-    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
-    let mut shown = String::from(quote);
+    format!("'{}'", printable(text))
+}
+
+fn printable(text: &str) -> String {
+    let mut shown = String::new();
     for (number, character) in text.chars().enumerate() {
         match character {
-            _ if number == SHOWN_CHARACTERS => {
-                shown.push_str("...");
-                break;
-            }
-            '"' | '\'' if character != quote => shown.push(character),
+            _ if number == SHOWN => return shown + "...",
+            '"' | '\'' | '\\' => shown.push(character),
             other => shown.extend(other.escape_debug()),
         }
     }
-    shown.push(quote);
     shown
+}
+
+/// The error of a file that is not what it claims to be.
+pub(super) fn wrong(message: String) -> Error {
+    Error::Format { message, offset: None }
 }
 
 /// A position in a file.
@@ -192,19 +160,21 @@ impl<'t> Reader<'t> {
     }
 
     /// Consumes a value that is in so many others.
-    pub(super) fn value(&mut self, depth: usize) -> Result<Value> {
+    pub(super) fn value(&mut self, depth: usize) -> Result<Value<'t>> {
         if depth > MAX_DEPTH {
             return Err(wrong("values are nested too deeply".to_owned()));
         }
-        Ok(match self.peek() {
-            Some(b'"') => Value::String(self.string()?),
+        let first = self.peek();
+        let start = self.at;
+        let kind = match first {
+            Some(b'"') => Kind::String(self.string()?),
             Some(b'{') => {
                 let mut members = Vec::new();
                 self.members(|reader, key| {
                     members.push((key.to_owned(), reader.value(depth + 1)?));
                     Ok(())
                 })?;
-                Value::Object(members)
+                Kind::Object(members)
             }
             Some(b'[') => {
                 self.at += 1;
@@ -212,45 +182,41 @@ impl<'t> Reader<'t> {
                 while self.next_item(items.is_empty(), b']')? {
                     items.push(self.value(depth + 1)?);
                 }
-                Value::List(items)
+                Kind::List(items)
             }
-            Some(b'-' | b'0'..=b'9') => Value::Number(self.number()?),
-            _ => {
-                let words = [("null", Value::Null), ("true", Value::Bool(true))];
-                let words = words.into_iter().chain([("false", Value::Bool(false))]);
-                for (word, value) in words {
-                    if self.rest().starts_with(word.as_bytes()) {
-                        self.at += word.len();
-                        return Ok(value);
-                    }
-                }
-                return Err(self.fail("expected a value"));
-            }
-        })
+            Some(b'-' | b'0'..=b'9') => self.number()?,
+            _ if self.word("null") => Kind::Null,
+            _ if self.word("true") => Kind::Bool(true),
+            _ if self.word("false") => Kind::Bool(false),
+            _ => return Err(self.fail("expected a value")),
+        };
+        Ok(Value { text: &self.text[start..self.at], kind })
     }
 
-    /// Consumes a number.
-    fn number(&mut self) -> Result<String> {
+    fn word(&mut self, word: &str) -> bool {
+        let is_next = self.rest().starts_with(word.as_bytes());
+        self.at += if is_next { word.len() } else { 0 };
+        is_next
+    }
+
+    fn number(&mut self) -> Result<Kind<'t>> {
         let start = self.at;
-        self.at += usize::from(self.rest().starts_with(b"-"));
-        if self.rest().starts_with(b"0") {
-            self.at += 1;
-        } else {
+        self.word("-");
+        if !self.word("0") {
             self.digits()?;
         }
-        if self.rest().starts_with(b".") {
-            self.at += 1;
+        if self.word(".") {
             self.digits()?;
         }
-        if let [b'e' | b'E', sign, ..] = self.rest() {
-            self.at += 1 + usize::from(matches!(sign, b'+' | b'-'));
+        if self.word("e") || self.word("E") {
+            let _ = self.word("+") || self.word("-");
             self.digits()?;
         }
         if self.at - start > MAX_NUMBER {
             self.at = start;
             return Err(self.fail(&format!("expected a number of at most {MAX_NUMBER} digits")));
         }
-        Ok(self.text[start..self.at].to_owned())
+        Ok(Kind::Number)
     }
 
     fn digits(&mut self) -> Result<()> {

@@ -10,7 +10,7 @@ mod parts;
 mod pipeline;
 mod texts;
 
-use json::{Reader, Value, show, wrong};
+use json::{Reader, show, wrong};
 use model::Model;
 use parts::{Part, missing, unreadable};
 
@@ -50,8 +50,9 @@ pub struct TokenizerJson {
     pub unk_token: Option<String>,
     /// Whether pre-tokens are looked up whole before they are merged.
     pub ignore_merges: bool,
-    post_processor: Option<Value>,
-    decoder: Option<Value>,
+    /// What is added around the ids of a text; an error also if the decoder is unknown. Neither
+    /// changes the ids of a text.
+    pub template: Result<Template>,
 }
 
 impl TokenizerJson {
@@ -73,10 +74,8 @@ impl TokenizerJson {
         reader.end()?;
         let file = Part { members: &parts, what: "the file".to_owned() };
         file.check_keys(&FILE_KEYS)?;
-        if let Some(version) = file.find("version")
-            && !matches!(version, Value::String(version) if version == VERSION)
-        {
-            let (found, expected) = (version.show(), show(VERSION));
+        if file.find("version").is_some() && file.text("version")? != VERSION {
+            let (found, expected) = (show(file.text("version")?), show(VERSION));
             return Err(wrong(format!("version is {found}; only {expected} can be read")));
         }
         for part in ["truncation", "padding"] {
@@ -99,11 +98,8 @@ impl TokenizerJson {
         let alphabet = model.alphabet(&letters)?;
         let Model { texts, unk_token, ignore_merges, .. } = model;
         let unk_token = unk_token.filter(|text| !text.is_empty() && texts.id(text).is_some());
-        let mut take = |key: &str| {
-            let at = parts.iter().position(|(known, _)| known == key)?;
-            Some(parts.swap_remove(at).1).filter(|value| !matches!(value, Value::Null))
-        };
-        let (post_processor, decoder) = (take("post_processor"), take("decoder"));
+        let template = pipeline::check_decoder(file.get("decoder"))
+            .and_then(|()| pipeline::read_post_processor(file.get("post_processor")));
         Ok(Self {
             texts,
             tokens,
@@ -113,21 +109,13 @@ impl TokenizerJson {
             alphabet,
             unk_token,
             ignore_merges,
-            post_processor,
-            decoder,
+            template,
         })
     }
 
     /// The id of the token with this text in the model.
     pub fn id(&self, text: &str) -> Option<u32> {
         self.texts.id(text)
-    }
-
-    /// What is added around the ids of a text; also checks the decoder. Neither changes the ids of
-    /// a text.
-    pub fn template(&self) -> Result<Template> {
-        pipeline::check_decoder(self.decoder.as_ref())?;
-        pipeline::read_post_processor(self.post_processor.as_ref())
     }
 }
 

@@ -3,15 +3,17 @@
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
-use super::json::{Object, Reader, Value, show, wrong};
+use super::json::{Kind, Object, Reader, Value, show, wrong};
 use super::parts::{Part, id as read_id, list, missing, unreadable};
 use super::texts::{Merges, Texts, read_merges};
 use crate::error::{Error, Result};
 use crate::rewrite::{AddedToken, byte_letter};
 use crate::table::VocabTable;
 
-const MODEL_KEYS: [&str; 8] = [
+/// Those of the merges, and of a vocabulary that is an object, are read elsewhere.
+const MODEL_KEYS: [&str; 9] = [
     "type",
+    "vocab",
     "dropout",
     "unk_token",
     "continuing_subword_prefix",
@@ -74,11 +76,6 @@ impl Model {
         reader.members(|reader, key| {
             match (key, &texts) {
                 ("vocab", _) if reader.peek() == Some(b'{') => texts = Some(Texts::read(reader)?),
-                ("vocab", _) => {
-                    let found = reader.value(2)?.show();
-                    let expected = "expected an object of text: id";
-                    return Err(wrong(format!("the vocabulary is {found}; {expected}")));
-                }
                 ("merges", Some(texts)) => merges = Some(read_merges(reader, texts)?),
                 ("merges", None) => {
                     merges_at = Some(reader.at);
@@ -90,7 +87,11 @@ impl Model {
         })?;
         let settings = Part { members: &settings, what: "the model".to_owned() };
         let model = Self::of(&settings)?;
-        let texts = texts.ok_or_else(|| missing("the model", "vocab"))?;
+        let Some(texts) = texts else {
+            let found = settings.require("vocab")?.show();
+            let expected = "expected an object of text: id";
+            return Err(wrong(format!("the vocabulary is {found}; {expected}")));
+        };
         let end = reader.at;
         if let Some(at) = merges_at {
             reader.at = at;
@@ -104,38 +105,35 @@ impl Model {
     }
 
     /// A model with these settings and no tokens.
-    fn of(settings: &Part<'_>) -> Result<Self> {
-        match settings.find("type") {
-            None => {}
-            Some(Value::String(kind)) if kind == "BPE" => {}
-            Some(other) => return Err(unreadable(&format!("its model is {}", other.show()))),
+    fn of(settings: &Part<'_, '_>) -> Result<Self> {
+        if settings.find("type").is_some() && settings.text("type")? != "BPE" {
+            return Err(unreadable(&format!("its model is {}", show(settings.text("type")?))));
         }
         settings.check_keys(&MODEL_KEYS)?;
-        match settings.get("dropout") {
-            None => {}
-            Some(Value::Number(number)) if number.parse() == Ok(0.0) => {}
-            Some(other) => {
-                return Err(unreadable(&format!("its model has the dropout {}", other.show())));
-            }
+        if let Some(dropout) = settings.get("dropout").filter(|dropout| dropout.number() != 0.0) {
+            return Err(unreadable(&format!("its model has the dropout {}", dropout.show())));
         }
         for (key, position) in POSITION_KEYS {
-            match settings.get(key) {
-                None => {}
-                Some(Value::String(text)) if text.is_empty() => {}
-                Some(other) => {
-                    let other = other.show();
-                    return Err(Error::Unsupported(format!(
-                        "its model has the {key} {other}: a byte is a different token at the \
-                         {position} of a pre-token, which a byte-level vocabulary cannot express"
-                    )));
-                }
+            let is_empty =
+                |value: &&Value<'_>| matches!(&value.kind, Kind::String(s) if s.is_empty());
+            if let Some(other) = settings.get(key).filter(|value| !is_empty(value)) {
+                let other = other.show();
+                return Err(Error::Unsupported(format!(
+                    "its model has the {key} {other}: a byte is a different token at the \
+                     {position} of a pre-token, which a byte-level vocabulary cannot express"
+                )));
             }
         }
+        let unk_token = match settings.get("unk_token").map(|value| &value.kind) {
+            None => None,
+            Some(Kind::String(text)) => Some(text.clone()),
+            Some(_) => return Err(settings.other("unk_token", "a string or null")),
+        };
         Ok(Self {
             texts: Texts::default(),
             merges: Vec::new(),
             is_made: Vec::new(),
-            unk_token: settings.text_or_null("unk_token")?.map(str::to_owned),
+            unk_token,
             fuse_unk: settings.flag_or("fuse_unk", false)?,
             byte_fallback: settings.flag_or("byte_fallback", false)?,
             ignore_merges: settings.flag_or("ignore_merges", false)?,
@@ -160,7 +158,7 @@ impl Model {
 
     /// Reads the added tokens, with the ids that `tokenizers` gives them: the one in the model, or
     /// else the next after it. If the file has another id, the library warns and assigns its own.
-    pub(super) fn added(&self, value: &Value, has_normalizer: bool) -> Result<Vec<AddedToken>> {
+    pub(super) fn added(&self, value: &Value<'_>, has_normalizer: bool) -> Result<Vec<AddedToken>> {
         let items = list(value, "'added_tokens'")?;
         let mut tokens: Vec<AddedToken> = Vec::with_capacity(items.len());
         let mut texts = HashSet::new();
@@ -168,14 +166,10 @@ impl Model {
         for item in items {
             let mut part = Part::of(item, "an added token")?;
             part.check_keys(&ADDED_KEYS)?;
-            let text = match part.require("content")? {
-                Value::String(text) if !text.is_empty() => text,
-                other => {
-                    let found = other.show();
-                    let message = format!("an added token is {found}; expected a non-empty string");
-                    return Err(wrong(message));
-                }
-            };
+            let text = part.text("content")?;
+            if text.is_empty() {
+                return Err(part.other("content", "a non-empty string"));
+            }
             part.what = format!("added token {}", show(text));
             if !texts.insert(text) {
                 return Err(wrong(format!("{} is listed twice", part.what)));
@@ -186,7 +180,7 @@ impl Model {
                 next_id - 1
             });
             tokens.push(AddedToken {
-                text: text.clone(),
+                text: text.to_owned(),
                 id,
                 single_word: part.flag("single_word")?,
                 lstrip: part.flag("lstrip")?,

@@ -1,6 +1,6 @@
 //! Checked access to the parts of a file.
 
-use super::json::{Object, Value, show, wrong};
+use super::json::{Kind, Object, Value, show, wrong};
 use crate::error::{Error, Result};
 
 /// The error of a valid file that cannot be represented exactly.
@@ -9,15 +9,15 @@ pub(super) fn unreadable(what: &str) -> Error {
 }
 
 /// Returns a value that must be a list.
-pub(super) fn list<'v>(value: &'v Value, what: &str) -> Result<&'v [Value]> {
-    match value {
-        Value::List(items) => Ok(items),
-        other => Err(wrong(format!("{what} is {}; expected a list", other.show()))),
+pub(super) fn list<'v, 't>(value: &'v Value<'t>, what: &str) -> Result<&'v [Value<'t>]> {
+    match &value.kind {
+        Kind::List(items) => Ok(items),
+        _ => Err(wrong(format!("{what} is {}; expected a list", value.show()))),
     }
 }
 
 /// A value that must be an id; the error says whose.
-pub(super) fn id(value: &Value, whose: &str) -> Result<u32> {
+pub(super) fn id(value: &Value<'_>, whose: &str) -> Result<u32> {
     value.id().ok_or_else(|| {
         let (found, most) = (value.show(), u32::MAX - 1);
         wrong(format!("{whose} has the id {found}; expected an integer in 0..{most}"))
@@ -25,17 +25,17 @@ pub(super) fn id(value: &Value, whose: &str) -> Result<u32> {
 }
 
 /// An object, and what errors call it.
-pub(super) struct Part<'v> {
-    pub(super) members: &'v Object,
+pub(super) struct Part<'v, 't> {
+    pub(super) members: &'v Object<'t>,
     pub(super) what: String,
 }
 
-impl<'v> Part<'v> {
-    pub(super) fn of(value: &'v Value, what: impl Into<String>) -> Result<Self> {
+impl<'v, 't> Part<'v, 't> {
+    pub(super) fn of(value: &'v Value<'t>, what: impl Into<String>) -> Result<Self> {
         let what = what.into();
-        match value {
-            Value::Object(members) => Ok(Self { members, what }),
-            other => Err(wrong(format!("{what} is {}; expected an object", other.show()))),
+        match &value.kind {
+            Kind::Object(members) => Ok(Self { members, what }),
+            _ => Err(wrong(format!("{what} is {}; expected an object", value.show()))),
         }
     }
 
@@ -48,22 +48,22 @@ impl<'v> Part<'v> {
     }
 
     /// A value; none if it is missing or null.
-    pub(super) fn get(&self, key: &str) -> Option<&'v Value> {
-        self.find(key).filter(|value| !matches!(value, Value::Null))
+    pub(super) fn get(&self, key: &str) -> Option<&'v Value<'t>> {
+        self.find(key).filter(|value| !matches!(value.kind, Kind::Null))
     }
 
-    pub(super) fn find(&self, key: &str) -> Option<&'v Value> {
+    pub(super) fn find(&self, key: &str) -> Option<&'v Value<'t>> {
         self.members.iter().find(|(known, _)| known == key).map(|(_, value)| value)
     }
 
-    pub(super) fn require(&self, key: &str) -> Result<&'v Value> {
+    pub(super) fn require(&self, key: &str) -> Result<&'v Value<'t>> {
         self.find(key).ok_or_else(|| missing(&self.what, key))
     }
 
     pub(super) fn flag(&self, key: &str) -> Result<bool> {
-        match self.require(key)? {
-            Value::Bool(flag) => Ok(*flag),
-            other => Err(self.other(key, other, "true or false")),
+        match self.require(key)?.kind {
+            Kind::Bool(flag) => Ok(flag),
+            _ => Err(self.other(key, "true or false")),
         }
     }
 
@@ -73,23 +73,15 @@ impl<'v> Part<'v> {
     }
 
     pub(super) fn text(&self, key: &str) -> Result<&'v str> {
-        match self.require(key)? {
-            Value::String(text) => Ok(text),
-            other => Err(self.other(key, other, "a string")),
+        match &self.require(key)?.kind {
+            Kind::String(text) => Ok(text),
+            _ => Err(self.other(key, "a string")),
         }
     }
 
-    /// A string that may be missing or null.
-    pub(super) fn text_or_null(&self, key: &str) -> Result<Option<&'v str>> {
-        match self.get(key) {
-            None => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text)),
-            Some(other) => Err(self.other(key, other, "a string or null")),
-        }
-    }
-
-    fn other(&self, key: &str, found: &Value, expected: &str) -> Error {
-        let found = found.show();
+    /// The error of a value that is not what is expected.
+    pub(super) fn other(&self, key: &str, expected: &str) -> Error {
+        let found = self.find(key).map_or_else(|| "missing".to_owned(), Value::show);
         wrong(format!("{key} of {} is {found}; expected {expected}", self.what))
     }
 }
@@ -99,22 +91,16 @@ pub(super) fn missing(what: &str, key: &str) -> Error {
 }
 
 /// The steps of a part of the pipeline: none, one, or those of nested Sequences.
-pub(super) fn steps<'v>(
-    value: Option<&'v Value>,
+pub(super) fn steps<'v, 't>(
+    value: Option<&'v Value<'t>>,
     part: &str,
     key: &str,
-) -> Result<Vec<(&'v str, Part<'v>)>> {
+) -> Result<Vec<(&'v str, Part<'v, 't>)>> {
     let mut steps = Vec::new();
-    let mut pending: Vec<&Value> = value.into_iter().collect();
+    let mut pending: Vec<&Value<'t>> = value.into_iter().collect();
     while let Some(value) = pending.pop() {
         let mut step = Part::of(value, format!("the {part}"))?;
-        let kind = match step.find("type") {
-            Some(Value::String(kind)) => &kind[..],
-            other => {
-                let found = other.map_or_else(|| "None".to_owned(), Value::show);
-                return Err(wrong(format!("a {part} has the type {found}")));
-            }
-        };
+        let kind = step.text("type")?;
         step.what = format!("the {part} {}", kind.chars().take(200).collect::<String>());
         if kind == "Sequence" {
             step.check_keys(&["type", key])?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::json::{Value, show, wrong};
+use super::json::{Kind, Value, show, wrong};
 use super::parts::{Part, id as read_id, list, steps, unreadable};
 use crate::error::Result;
 use crate::rewrite::{Form, SplitBehavior};
@@ -72,7 +72,7 @@ pub enum Rewrite {
 pub type Template = (Vec<u32>, Vec<u32>);
 
 /// Reads the pre-tokenizer; also returns whether it has a ByteLevel.
-pub(super) fn read_pre_tokenizer(value: Option<&Value>) -> Result<(Vec<Split>, bool)> {
+pub(super) fn read_pre_tokenizer(value: Option<&Value<'_>>) -> Result<(Vec<Split>, bool)> {
     let mut chain = Vec::new();
     let mut is_byte_level = false;
     for (kind, step) in steps(value, "pre_tokenizer", "pretokenizers")? {
@@ -118,7 +118,7 @@ pub(super) fn read_pre_tokenizer(value: Option<&Value>) -> Result<(Vec<Split>, b
     Ok((chain, is_byte_level))
 }
 
-fn read_behavior(step: &Part<'_>) -> Result<SplitBehavior> {
+fn read_behavior(step: &Part<'_, '_>) -> Result<SplitBehavior> {
     let name = step.text("behavior")?;
     let known = BEHAVIORS.iter().find(|(known, _)| *known == name);
     known.map(|(_, behavior)| *behavior).ok_or_else(|| {
@@ -129,7 +129,7 @@ fn read_behavior(step: &Part<'_>) -> Result<SplitBehavior> {
 }
 
 /// The `pattern` of a step, a Regex or a String.
-fn read_pattern(step: &Part<'_>) -> Result<Pattern> {
+fn read_pattern(step: &Part<'_, '_>) -> Result<Pattern> {
     let source = step.require("pattern")?;
     let part = Part::of(source, format!("the pattern of {}", step.what))?;
     let [(kind @ ("Regex" | "String"), text)] =
@@ -137,16 +137,11 @@ fn read_pattern(step: &Part<'_>) -> Result<Pattern> {
     else {
         return Err(unreadable(&format!("{} has the pattern {}", step.what, source.show())));
     };
-    match text {
-        Value::String(text) if !text.is_empty() => Ok(match *kind {
-            "Regex" => Pattern::Regex(text.clone()),
-            _ => Pattern::Literal(escape(text)),
-        }),
-        other => Err(wrong(format!(
-            "the {kind} of {} is {}; expected a non-empty string",
-            step.what,
-            other.show()
-        ))),
+    match &text.kind {
+        Kind::String(text) if text.is_empty() => Err(part.other(kind, "a non-empty string")),
+        Kind::String(text) if *kind == "Regex" => Ok(Pattern::Regex(text.clone())),
+        Kind::String(text) => Ok(Pattern::Literal(escape(text))),
+        _ => Err(part.other(kind, "a non-empty string")),
     }
 }
 
@@ -163,8 +158,8 @@ fn escape(text: &str) -> String {
 }
 
 /// Reads the normalizer.
-pub(super) fn read_normalizer(value: Option<&Value>) -> Result<Vec<Rewrite>> {
-    let read = |(kind, step): &(&str, Part<'_>)| {
+pub(super) fn read_normalizer(value: Option<&Value<'_>>) -> Result<Vec<Rewrite>> {
+    let read = |(kind, step): &(&str, Part<'_, '_>)| {
         if let Some((_, form)) = FORMS.iter().find(|(known, _)| known == kind) {
             step.check_keys(&["type"])?;
             return Ok(form.clone());
@@ -179,19 +174,17 @@ pub(super) fn read_normalizer(value: Option<&Value>) -> Result<Vec<Rewrite>> {
 }
 
 /// Checks the decoder, which does not change ids.
-pub(super) fn check_decoder(value: Option<&Value>) -> Result<()> {
+pub(super) fn check_decoder(value: Option<&Value<'_>>) -> Result<()> {
     let Some(value) = value else { return Ok(()) };
     let decoder = Part::of(value, "its decoder")?;
-    match decoder.find("type") {
-        Some(Value::String(kind)) if matches!(&kind[..], "ByteLevel" | "Fuse") => {
-            decoder.check_keys(&BYTE_LEVEL_KEYS)
-        }
-        kind => Err(unreadable(&format!("its decoder is {}", kind.unwrap_or(value).show()))),
+    match decoder.text("type")? {
+        "ByteLevel" | "Fuse" => decoder.check_keys(&BYTE_LEVEL_KEYS),
+        kind => Err(unreadable(&format!("its decoder is {}", show(kind)))),
     }
 }
 
 /// Reads the post-processor.
-pub(super) fn read_post_processor(value: Option<&Value>) -> Result<Template> {
+pub(super) fn read_post_processor(value: Option<&Value<'_>>) -> Result<Template> {
     let mut template = Template::default();
     for (kind, step) in steps(value, "post_processor", "processors")? {
         if kind == "ByteLevel" {
@@ -220,17 +213,17 @@ pub(super) fn read_post_processor(value: Option<&Value>) -> Result<Template> {
 }
 
 /// The id of `cls` or `sep`, which is a pair of text and id.
-fn read_two(step: &Part<'_>, key: &str) -> Result<u32> {
+fn read_two(step: &Part<'_, '_>, key: &str) -> Result<u32> {
     let pair = step.require(key)?;
     match list(pair, &show(key))? {
-        [Value::String(_), id] => read_id(id, "a template"),
+        [Value { kind: Kind::String(_), .. }, id] => read_id(id, "a template"),
         _ => Err(wrong(format!("'{key}' is {}; expected a token and its id", pair.show()))),
     }
 }
 
-fn read_template(step: &Part<'_>) -> Result<Template> {
+fn read_template(step: &Part<'_, '_>) -> Result<Template> {
     let tokens = Part::of(step.require("special_tokens")?, "'special_tokens' of a template")?;
-    let tokens: BTreeMap<&str, &Value> =
+    let tokens: BTreeMap<&str, &Value<'_>> =
         tokens.members.iter().map(|(name, token)| (&name[..], token)).collect();
     let mut around: Vec<Vec<u32>> = vec![Vec::new()];
     let mut count = 0;
@@ -264,7 +257,7 @@ fn read_template(step: &Part<'_>) -> Result<Template> {
     }
 }
 
-fn special_ids(name: &str, tokens: &BTreeMap<&str, &Value>) -> Result<Vec<u32>> {
+fn special_ids(name: &str, tokens: &BTreeMap<&str, &Value<'_>>) -> Result<Vec<u32>> {
     let shown = show(name);
     let token = tokens.get(name).ok_or_else(|| {
         let rest = "but its 'special_tokens' do not";

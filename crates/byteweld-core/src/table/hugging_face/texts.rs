@@ -9,7 +9,7 @@ use hashbrown::hash_table::Entry as Slot;
 use super::json::{Reader, repeated, show, wrong};
 use super::parts::id as read_id;
 use crate::encode::merges_of_ranks;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::table::ranks::read_rank;
 
 /// The `tokenizers` library skips string merges that start with this.
@@ -201,60 +201,41 @@ pub(super) fn read_merges(reader: &mut Reader<'_>, texts: &Texts) -> Result<Merg
             space
         } else {
             rank += 1;
-            if are_strings { None } else { reader.pair_to(&mut pair) }
+            if are_strings { None } else { read_pair(reader, &mut pair).ok() }
         };
         let Some(middle) = middle.filter(|&middle| middle > 0 && middle < pair.len()) else {
             reader.at = item;
             return Err(odd_merge(reader, rank - 1, are_strings)?);
         };
         let (left, right) = pair.split_at(middle);
-        let parts = [left, right, &pair[..]];
-        let [Some(left), Some(right), Some(new)] = parts.map(|part| texts.find(part)) else {
-            let [left, right, new] = parts.map(show);
-            let missing = [(&left, parts[0]), (&right, parts[1]), (&new, parts[2])];
-            let missing = missing.iter().find(|(_, part)| texts.find(part).is_none());
-            let part = missing.map_or("", |(shown, _)| &shown[..]);
-            return Err(wrong(format!(
-                "merge {} is ({left}, {right}) but {part} is not in the vocabulary",
-                merges.len()
-            )));
-        };
-        merges.push((left, right, new));
+        match [left, right, &pair].map(|part| texts.find(part).ok_or(part)) {
+            [Ok(left), Ok(right), Ok(new)] => merges.push((left, right, new)),
+            [Err(part), ..] | [_, Err(part), _] | [.., Err(part)] => {
+                let (rank, [left, right, part]) = (merges.len(), [left, right, part].map(show));
+                let problem = format!("{part} is not in the vocabulary");
+                return Err(wrong(format!("merge {rank} is ({left}, {right}) but {problem}")));
+            }
+        }
     }
     Ok(merges)
 }
 
 /// The error of the merge at the cursor.
-fn odd_merge(
-    reader: &mut Reader<'_>,
-    rank: usize,
-    are_strings: bool,
-) -> Result<crate::error::Error> {
+fn odd_merge(reader: &mut Reader<'_>, rank: usize, are_strings: bool) -> Result<Error> {
     let kind = if are_strings { "a string with one space" } else { "a list of two tokens" };
     let found = reader.value(0)?.show();
     Ok(wrong(format!("merge {rank} is {found}; expected {kind}")))
 }
 
-impl Reader<'_> {
-    /// Consumes a list of two strings and appends them; returns where they meet, or `None` if the
-    /// value is another.
-    fn pair_to(&mut self, out: &mut String) -> Option<usize> {
-        self.take_if(b'[')?;
-        self.string_if(out)?;
-        let middle = out.len();
-        self.take_if(b',')?;
-        self.string_if(out)?;
-        self.take_if(b']')?;
-        Some(middle)
-    }
-
-    fn take_if(&mut self, byte: u8) -> Option<()> {
-        (self.peek()? == byte).then(|| self.at += 1)
-    }
-
-    fn string_if(&mut self, out: &mut String) -> Option<()> {
-        if self.peek()? == b'"' { self.string_to(out).ok() } else { None }
-    }
+/// Appends the two strings of a list; returns where they meet.
+fn read_pair(reader: &mut Reader<'_>, out: &mut String) -> Result<usize> {
+    reader.take(b'[')?;
+    reader.string_to(out)?;
+    let middle = out.len();
+    reader.take(b',')?;
+    reader.string_to(out)?;
+    reader.take(b']')?;
+    Ok(middle)
 }
 
 /// Reads string merges whose tokens contain spaces, as ck-bpe-train writes them in ASCII mode.
