@@ -61,7 +61,7 @@ def test_modules_with_public_names_need_no_import() -> None:
 def test_docstring_examples_hold(name: str) -> None:
     module = importlib.import_module(name)
     assert module.__doc__, f"{name} has no docstring"
-    assert doctest.testmod(module).failed == 0
+    assert doctest.testmod(module, extraglobs={"byteweld": byteweld}).failed == 0
 
 
 def test_every_relative_link_in_the_documents_leads_somewhere() -> None:
@@ -181,7 +181,7 @@ def test_examples_with_rank_files_hold(
     monkeypatch.setattr("byteweld.tiktoken._registered", {})
     monkeypatch.setenv("BYTEWELD_PATH", str(shared / "vocabs" / "tiktoken"))
     doc = (inspect.getdoc(DOCUMENTED[name]) or "").replace("# doctest: +SKIP", "")
-    test = doctest.DocTestParser().get_doctest(doc, {}, name, None, None)
+    test = doctest.DocTestParser().get_doctest(doc, {"byteweld": byteweld}, name, None, None)
     assert doctest.DocTestRunner().run(test).failed == 0
 
 

@@ -93,7 +93,6 @@ def train(
     Examples:
         From files, the usual way: `byteweld.train("books/*.txt", vocab_size=32_768)`. From strings:
 
-        >>> import byteweld
         >>> tok = byteweld.train(
         ...     documents=["low low low lower lower newest"],
         ...     vocab_size=261,
@@ -186,7 +185,6 @@ def count(
         **options: as in `train`.
 
     Examples:
-        >>> import byteweld
         >>> counts = byteweld.count(documents=["low low low lower lower newest"])
         >>> counts.most_common(2)
         [(b' low', 2), (b' lower', 2)]
@@ -246,7 +244,7 @@ def tokenize(
         The manifest, which is also in the folder.
 
     Examples:
-        >>> import byteweld, os, tempfile
+        >>> import os, tempfile
         >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
         >>> documents = ["hello", "hello world"]
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -314,7 +312,6 @@ def compare(
         **reading: how files are read, as in `train`.
 
     Examples:
-        >>> import byteweld
         >>> large = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
         >>> small = large.cut(263)
         >>> found = byteweld.compare(large, small, documents=["hello world", "hi"])
@@ -380,7 +377,6 @@ def evaluate(
         **reading: how files are read, as in `train`.
 
     Examples:
-        >>> import byteweld
         >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
         >>> found = byteweld.evaluate(tok, documents=["hello world, hello"])
         >>> found.total.bytes, found.total.tokens, found.total.bytes_per_token

@@ -62,7 +62,7 @@ class ArrowTokenizer:
             Ray and Spark, which start a worker per processor.
 
     Examples:
-        >>> import byteweld, pyarrow
+        >>> import pyarrow
         >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
         >>> tokenize = byteweld.ArrowTokenizer(tok, eot="append")
         >>> table = pyarrow.table({"text": ["hello", "hello world", None]})
@@ -172,7 +172,7 @@ class ArrowTokenizer:
         """Return the schema of the result for the schema of a table, without loading a tokenizer.
 
         Examples:
-            >>> import byteweld, pyarrow
+            >>> import pyarrow
             >>> schema = pyarrow.schema({"id": pyarrow.int64(), "text": pyarrow.string()})
             >>> byteweld.ArrowTokenizer("tokenizer.json", keep_columns=["id"]).output_schema(schema)
             id: int64

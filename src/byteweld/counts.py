@@ -37,7 +37,6 @@ class Counts:
         skipped_documents: number of documents that were left out.
 
     Examples:
-        >>> import byteweld
         >>> counts = byteweld.Counts({b"low": 5, b"lower": 2})
         >>> counts[b"low"], len(counts), counts.total
         (5, 2, 7)
@@ -99,7 +98,6 @@ class Counts:
         """The pattern that split the documents.
 
         Examples:
-            >>> import byteweld
             >>> counts = byteweld.count(documents=["low lower"], recipe="bpetite")
             >>> counts.pattern == byteweld.PATTERNS["gpt2"]
             True
@@ -111,7 +109,6 @@ class Counts:
         """The special tokens at which documents were split; None if unknown.
 
         Examples:
-            >>> import byteweld
             >>> byteweld.count(documents=["low<|end|>lower"], special_tokens=["<|end|>"]).boundaries
             ('<|end|>',)
         """
@@ -122,7 +119,6 @@ class Counts:
         """`ascii` if no other bytes were allowed; otherwise None.
 
         Examples:
-            >>> import byteweld
             >>> byteweld.count(documents=["low"], recipe="ck-ascii").alphabet
             'ascii'
         """
@@ -133,7 +129,6 @@ class Counts:
         """Number of documents left out because of `on_error="skip"`.
 
         Examples:
-            >>> import byteweld
             >>> byteweld.count(documents=["low lower"]).skipped_documents
             0
         """
@@ -144,7 +139,6 @@ class Counts:
         """Which rare pre-tokens were left out, with error bounds; None if none were.
 
         Examples:
-            >>> import byteweld
             >>> counts = byteweld.Counts({b"low": 5, b"lower": 2})
             >>> counts.pruning is None, counts.prune(3).pruning.distinct
             (True, 1)
@@ -156,7 +150,6 @@ class Counts:
         """Whether the counts are on disk because they did not fit in the memory budget.
 
         Examples:
-            >>> import byteweld
             >>> byteweld.count(documents=["low lower"]).is_on_disk
             False
         """
@@ -167,7 +160,6 @@ class Counts:
         """Total number of pre-tokens, repetitions included.
 
         Examples:
-            >>> import byteweld
             >>> byteweld.Counts({b"low": 5, b"lower": 2}).total
             7
         """
@@ -178,7 +170,6 @@ class Counts:
         """Total number of bytes of all pre-tokens, repetitions included.
 
         Examples:
-            >>> import byteweld
             >>> byteweld.Counts({b"low": 5, b"lower": 2}).total_bytes
             25
         """
@@ -188,7 +179,6 @@ class Counts:
         """Return all (pre-token, count) pairs, ordered by pre-token.
 
         Examples:
-            >>> import byteweld
             >>> byteweld.count(documents=["low low lower"]).items()
             [(b' low', 1), (b' lower', 1), (b'low', 1)]
         """
@@ -198,7 +188,6 @@ class Counts:
         """Return the n most frequent pre-tokens with their counts; ties are ordered by bytes.
 
         Examples:
-            >>> import byteweld
             >>> byteweld.count(documents=["low low low lower"]).most_common(1)
             [(b' low', 2)]
         """
@@ -210,7 +199,6 @@ class Counts:
         For tables that are too large for `items`.
 
         Examples:
-            >>> import byteweld
             >>> counts = byteweld.count(documents=["low low lower"])
             >>> sum(int(numbers.sum()) for pretokens, numbers in counts.batches())
             3
@@ -231,7 +219,6 @@ class Counts:
             BudgetError: if the budget is too small; it says what would be enough.
 
         Examples:
-            >>> import byteweld
             >>> byteweld.Counts({b"low": 5, b"lower": 2}).check_training(1000, "8GB")
         """
         budget, resident = _memory.parse_memory(memory), _memory.resident_bytes()
@@ -254,7 +241,6 @@ class Counts:
         The counts themselves are not included. `step_by_step` is for `explain_training`.
 
         Examples:
-            >>> import byteweld
             >>> counts = byteweld.Counts({b"low": 5, b"lower": 2})
             >>> counts.training_bytes(32_768) < 2 << 30
             True
@@ -282,7 +268,6 @@ class Counts:
             ValueError: if they were made with different patterns or special tokens.
 
         Examples:
-            >>> import byteweld
             >>> parts = [byteweld.count(documents=[text]) for text in ("low low", "low lower")]
             >>> byteweld.Counts.merge(parts).items()
             [(b' low', 1), (b' lower', 1), (b'low', 2)]
@@ -305,7 +290,6 @@ class Counts:
         result is inexact; its `pruning` bounds the error.
 
         Examples:
-            >>> import byteweld
             >>> counts = byteweld.Counts({b"low": 5, b"lower": 2}).prune(3)
             >>> counts.items(), counts.pruning.occurrences, counts.pruning.pair_error
             ([(b'low', 5)], 2, 2)
@@ -377,7 +361,7 @@ class Counts:
             overwrite: whether to replace saved counts.
 
         Examples:
-            >>> import byteweld, tempfile
+            >>> import tempfile
             >>> counts = byteweld.count(documents=["low low lower"])
             >>> with tempfile.TemporaryDirectory() as folder:
             ...     counts.save(f"{folder}/counts")
@@ -392,7 +376,7 @@ class Counts:
         """Raise now, before counting, if `save` could not write to `path`.
 
         Examples:
-            >>> import byteweld, tempfile
+            >>> import tempfile
             >>> with tempfile.TemporaryDirectory() as folder:
             ...     byteweld.Counts.check_saving(f"{folder}/counts")
         """
@@ -411,7 +395,7 @@ class Counts:
             FormatError: if a file is missing, damaged, or not of saved counts.
 
         Examples:
-            >>> import byteweld, tempfile
+            >>> import tempfile
             >>> with tempfile.TemporaryDirectory() as folder:
             ...     byteweld.count(documents=["low low lower"]).save(f"{folder}/counts")
             ...     byteweld.Counts.load(f"{folder}/counts")
@@ -430,7 +414,6 @@ class Counts:
         """Whether `path` is a folder that `save` wrote, even if files are missing.
 
         Examples:
-            >>> import byteweld
             >>> byteweld.Counts.is_saved_at("no-such-folder")
             False
         """

@@ -90,7 +90,6 @@ def encoding_name_for_model(model_name: str) -> str:
         KeyError: if the model is not known.
 
     Examples:
-        >>> import byteweld
         >>> byteweld.encoding_name_for_model("gpt-4o-2024-05-13")
         'o200k_base'
         >>> byteweld.encoding_name_for_model("gpt2")
@@ -132,7 +131,6 @@ def encoding_for_model(model_name: str) -> Tokenizer:
         KeyError: if the model is not known.
 
     Examples:
-        >>> import byteweld
         >>> byteweld.encoding_for_model("gpt-4").encode("hello world")  # doctest: +SKIP
         [15339, 1917]
     """
@@ -170,7 +168,6 @@ def get_encoding(name: str) -> Tokenizer:
         ValueError: if there is no encoding of that name.
 
     Examples:
-        >>> import byteweld
         >>> tok = byteweld.get_encoding("cl100k_base")  # doctest: +SKIP
         >>> tok.encode("hello world")  # doctest: +SKIP
         [15339, 1917]
@@ -200,7 +197,6 @@ def list_encoding_names() -> list[str]:
     Your folders are those of BYTEWELD_PATH and byteweld's own.
 
     Examples:
-        >>> import byteweld
         >>> byteweld.list_encoding_names()[:3]
         ['gpt2', 'r50k_base', 'p50k_base']
     """

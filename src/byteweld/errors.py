@@ -31,7 +31,6 @@ class ByteweldError(Exception):
     """The root of byteweld's own errors. Plain misuse stays TypeError, ValueError or KeyError.
 
     Examples:
-        >>> import byteweld
         >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
         >>> try:
         ...     tok.decode([1000])
@@ -45,7 +44,6 @@ class VocabularyError(ByteweldError, ValueError):
     """A vocabulary breaks its own rules, such as a merge of tokens that do not exist.
 
     Examples:
-        >>> import byteweld
         >>> try:
         ...     byteweld.Vocabulary({97: b"a"})
         ... except byteweld.VocabularyError as error:
@@ -93,7 +91,7 @@ class FormatError(_FileError):
         offset: the byte in it; None if unknown.
 
     Examples:
-        >>> import byteweld, pathlib, tempfile
+        >>> import pathlib, tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = pathlib.Path(folder, "ranks.tiktoken")
         ...     _ = path.write_bytes(b"hello\\n")
@@ -109,7 +107,7 @@ class MissingKeyError(FormatError, KeyError):
     """A required key of a file is missing.
 
     Examples:
-        >>> import byteweld, pathlib, tempfile
+        >>> import pathlib, tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = pathlib.Path(folder, "tokenizer.json")
         ...     _ = path.write_text('{"version": "1.0"}')
@@ -130,7 +128,7 @@ class CorpusError(_FileError):
         offset: the byte in it; None if unknown.
 
     Examples:
-        >>> import byteweld, pathlib, tempfile
+        >>> import pathlib, tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = pathlib.Path(folder, "corpus.jsonl")
         ...     _ = path.write_text('{"text": "low"}\\n{"text": low}\\n')
@@ -146,7 +144,6 @@ class PatternError(ByteweldError, ValueError):
     """A split pattern cannot be compiled, or takes too many steps on some text.
 
     Examples:
-        >>> import byteweld
         >>> try:
         ...     byteweld.train(documents=["low"], vocab_size=256, pattern="[a-z")
         ... except byteweld.PatternError as error:
@@ -159,7 +156,6 @@ class UnsupportedError(ByteweldError, ValueError):
     """A valid value that this format or recipe cannot hold; nothing is dropped silently.
 
     Examples:
-        >>> import byteweld
         >>> tok = byteweld.train(documents=["low low"], vocab_size=258)
         >>> try:
         ...     tok.save("tokenizer.model")
@@ -176,7 +172,6 @@ class BudgetError(ByteweldError, ValueError):
         needed: how many bytes would be enough; None if unknown.
 
     Examples:
-        >>> import byteweld
         >>> try:
         ...     byteweld.train(documents=["low low"], vocab_size=258, memory="1MB")
         ... except byteweld.BudgetError as error:
@@ -193,7 +188,6 @@ class SpecialTokenError(ByteweldError, ValueError):
     """A special token was found in text where it is not allowed.
 
     Examples:
-        >>> import byteweld
         >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
         >>> try:
         ...     tok.encode("hello<|end|>")
@@ -210,7 +204,6 @@ class UnknownIdError(ByteweldError, KeyError):
         id: the id.
 
     Examples:
-        >>> import byteweld
         >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
         >>> try:
         ...     tok.decode([263, 1000])
@@ -246,7 +239,6 @@ class FetchError(ByteweldError, OSError):
     """A vocabulary cannot be downloaded, or is not the published one; nothing was written.
 
     Examples:
-        >>> import byteweld
         >>> try:
         ...     byteweld.fetch("cl100k_base")  # doctest: +SKIP
         ... except byteweld.FetchError as error:
@@ -261,7 +253,6 @@ class TaskError(ByteweldError, RuntimeError):
         failures: the item and the cause of each, as text.
 
     Examples:
-        >>> import byteweld
         >>> from byteweld.jobs import LocalRunner
         >>> try:
         ...     with LocalRunner(max_failures=10) as runner:
@@ -288,7 +279,6 @@ class NativeError(ByteweldError, RuntimeError):
     """The engine failed one of its own checks. Please report it with the input that caused it.
 
     Examples:
-        >>> import byteweld
         >>> issubclass(byteweld.NativeError, RuntimeError)
         True
     """

@@ -64,7 +64,6 @@ def fetch(
         ValueError: if the name is unknown, or the timeout is not positive or more than a day.
 
     Examples:
-        >>> import byteweld
         >>> byteweld.fetch("cl100k_base")  # doctest: +SKIP
         PosixPath('/home/me/.local/share/byteweld/vocabularies/cl100k_base.tiktoken')
         >>> byteweld.load("cl100k_base").encode("hello world")  # doctest: +SKIP

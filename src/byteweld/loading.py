@@ -66,7 +66,7 @@ def load(
             byte-level.
 
     Examples:
-        >>> import byteweld, tempfile
+        >>> import tempfile
         >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     tok.save(f"{folder}/tokenizer.json")

@@ -5,7 +5,6 @@ that nothing is lost. The patterns are written in a dialect that Python's `regex
 and Oniguruma (Hugging Face) read the same way: no possessive `{m,n}+`, no `$`. One matches bytes,
 which no other library can do to a str.
 
->>> import byteweld
 >>> tokens = {b: bytes([b]) for b in range(256)}
 >>> for name in ("gpt2", "cl100k", "qwen2"):
 ...     vocab = byteweld.Vocabulary(tokens, pattern=name)

@@ -67,7 +67,6 @@ class Recipe:
         extensions: the files to read in a folder; None for the default list.
 
     Examples:
-        >>> import byteweld
         >>> recipe = byteweld.RECIPES["modern"].replace(special_tokens=["<|end|>"], min_frequency=1)
         >>> recipe.min_frequency, recipe.minimum_size
         (1, 257)
@@ -152,7 +151,6 @@ class Recipe:
         A new `pattern` also becomes the `encode_pattern`, unless that is changed as well.
 
         Examples:
-            >>> import byteweld
             >>> recipe = byteweld.RECIPES["modern"].replace(pattern="gpt2", max_token_bytes=16)
             >>> recipe.encode_pattern == byteweld.PATTERNS["gpt2"], recipe.max_token_bytes
             (True, 16)
@@ -176,7 +174,6 @@ class Recipe:
         """Declare special tokens as bos, eos, pad or unk, adding those that the recipe lacks.
 
         Examples:
-            >>> import byteweld
             >>> recipe = byteweld.Recipe(special_tokens=["<|user|>"]).with_roles({"eos": "<|end|>"})
             >>> recipe.special_tokens, recipe.roles
             (('<|user|>', '<|end|>'), (('eos', '<|end|>'),))
@@ -196,7 +193,6 @@ class Recipe:
         """All special tokens, in the order of their ids.
 
         Examples:
-            >>> import byteweld
             >>> byteweld.RECIPES["ck"].replace(special_tokens=["<|user|>"]).all_specials
             ('<|unk|>', '<|bos|>', '<|eos|>', '<|pad|>', '<|user|>')
         """
@@ -207,7 +203,6 @@ class Recipe:
         """The special tokens that split the corpus wherever their text occurs.
 
         Examples:
-            >>> import byteweld
             >>> byteweld.RECIPES["ck"].replace(special_tokens=["<|user|>"]).boundaries
             ('<|user|>',)
         """
@@ -219,7 +214,6 @@ class Recipe:
         """The bytes that are tokens before the first merge, in the order of their ids.
 
         Examples:
-            >>> import byteweld
             >>> byteweld.RECIPES["ck-ascii"].letters[:5]
             b'\\t\\n\\r !'
         """
@@ -231,7 +225,6 @@ class Recipe:
         """Add the bytes of a corpus to the initial alphabet, if the recipe has one.
 
         Examples:
-            >>> import byteweld
             >>> recipe = byteweld.RECIPES["huggingface"].replace(initial_alphabet=["a"])
             >>> recipe.with_letters(b"cab").letters
             b'abc'
@@ -246,7 +239,6 @@ class Recipe:
         """The alphabet of the vocabulary: "partial" if some bytes have no token.
 
         Examples:
-            >>> import byteweld
             >>> byteweld.RECIPES["modern"].vocab_alphabet
             'bytes'
         """
@@ -261,7 +253,6 @@ class Recipe:
         An initial alphabet grows with the bytes of the corpus, and so does this.
 
         Examples:
-            >>> import byteweld
             >>> byteweld.RECIPES["ck"].minimum_size
             260
         """

@@ -433,7 +433,6 @@ class Displayable(ABC):
         """Return what is shown of the value: a headline, facts, tables, charts.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> byteweld.compare(tok, tok, documents=["hello world"]).report().headline
             'identical ids on 1 document, 2 tokens, 11 bytes: 5.50 bytes per token'
@@ -447,7 +446,6 @@ class Displayable(ABC):
         """Return the value as lines of text; `color` is for a terminal.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> print(byteweld.evaluate(tok, documents=["hello world"]).lines()[0])
             byteweld-62b86dea on 1 file, 1 document, 11 bytes
@@ -458,7 +456,6 @@ class Displayable(ABC):
         """Return the value as part of a page.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> found = byteweld.evaluate(tok, documents=["hello world"])
             >>> from byteweld.markup import document
@@ -488,7 +485,6 @@ class EncodedText(Displayable):
         ends: the byte offset in the text at which each token ends.
 
     Examples:
-        >>> import byteweld
         >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
         >>> shown = tok.show("hello world!")
         >>> print(shown)

@@ -36,7 +36,6 @@ class DecodeStream:
         errors: what to do with bytes that are not UTF-8, as in `bytes.decode`.
 
     Examples:
-        >>> import byteweld
         >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
         >>> stream = tok.decode_stream()
         >>> stream.feed([263, 0xC3]), stream.feed(0xA9)  # é is two bytes
@@ -58,7 +57,6 @@ class DecodeStream:
         stream is unchanged.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> stream = tok.decode_stream()
             >>> stream.feed(263), stream.feed([264, 33])
@@ -78,7 +76,6 @@ class DecodeStream:
         """Return the rest, an incomplete character decoded by `errors`; then start over.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> stream = tok.decode_stream(errors="replace")
             >>> stream.feed([263, 0xC3]), stream.finish()
@@ -93,7 +90,6 @@ class DecodeStream:
         """The bytes of an incomplete character, fed but not yet returned.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> stream = tok.decode_stream()
             >>> stream.feed([263, 0xC3]), stream.pending
@@ -123,7 +119,6 @@ class EncodeStream:
         block_bytes: how much text to collect before the first call.
 
     Examples:
-        >>> import byteweld
         >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
         >>> stream = tok.encode_stream()
         >>> stream.feed("hello wo"), stream.feed("rld")
@@ -152,7 +147,6 @@ class EncodeStream:
         If it raises (a special token that is not allowed), the stream is unchanged.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> stream = tok.encode_stream()
             >>> stream.feed("hello "), stream.feed("world!")
@@ -180,7 +174,6 @@ class EncodeStream:
         """Return the ids of the rest; then start over.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> stream = tok.encode_stream()
             >>> stream.feed("hello"), stream.finish()
@@ -197,7 +190,6 @@ class EncodeStream:
         """The bytes whose ids have not been returned yet.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> stream = tok.encode_stream()
             >>> stream.feed("hello wor"), stream.pending

@@ -52,7 +52,6 @@ class Tokenizer:
         training: what the training run did, if it is known.
 
     Examples:
-        >>> import byteweld
         >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
         >>> tok.encode("hello world!")
         [263, 264, 33]
@@ -132,7 +131,6 @@ class Tokenizer:
             VocabularyError: if a merge needs a token that `vocab` lacks, or an id has two tokens.
 
         Examples:
-            >>> import byteweld
             >>> vocab = {b: bytes([b]) for b in range(256)} | {256: b"ab", 257: b"abc"}
             >>> tok = byteweld.Tokenizer.from_merges(
             ...     vocab, [(b"a", b"b"), (b"ab", b"c")], special_tokens=["<|end|>"]
@@ -189,7 +187,6 @@ class Tokenizer:
             name: what `name` returns.
 
         Examples:
-            >>> import byteweld
             >>> ranks = {bytes([b]): b for b in range(256)} | {b"ab": 256, b"abc": 257}
             >>> tok = byteweld.Tokenizer.from_ranks(
             ...     ranks, pattern="cl100k", special_tokens={"<|endoftext|>": 258}
@@ -256,7 +253,6 @@ class Tokenizer:
             UnsupportedError: if the vocabulary has no token for `add_bos` or `add_eos`.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
             >>> tok.encode("hello world!")
             [263, 264, 33]
@@ -279,7 +275,6 @@ class Tokenizer:
         """Encode text as plain text: special tokens are neither recognized nor refused.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
             >>> tok.encode_ordinary("hello<|end|>")
             [263, 60, 124, 101, 110, 100, 124, 62]
@@ -296,7 +291,6 @@ class Tokenizer:
         """Encode text to a NumPy array of uint32; takes the special-token arguments of `encode`.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> tok.encode_to_numpy("hello world!")
             array([263, 264,  33], dtype=uint32)
@@ -325,7 +319,6 @@ class Tokenizer:
             A list of ids for each string, in the same order.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> tok.encode_batch(["hello", "hello world", ""])
             [[263], [263, 264], []]
@@ -342,7 +335,6 @@ class Tokenizer:
         """Encode many strings as plain text, as `encode_ordinary` does, on several threads.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
             >>> tok.encode_ordinary_batch(["hello", "<|end|>"])
             [[263], [60, 124, 101, 110, 100, 124, 62]]
@@ -363,7 +355,6 @@ class Tokenizer:
         this is the fastest way to encode many strings. Takes the arguments of `encode_batch`.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> ids, offsets = tok.encode_ragged(["hello", "hello world"])
             >>> ids.tolist(), offsets.tolist()
@@ -393,7 +384,7 @@ class Tokenizer:
                 `field`, `json_lines`, `on_error`.
 
         Examples:
-            >>> import byteweld, pathlib, tempfile
+            >>> import pathlib, tempfile
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> with tempfile.TemporaryDirectory() as folder:
             ...     path = pathlib.Path(folder, "lines.txt")
@@ -443,7 +434,6 @@ class Tokenizer:
                 small pieces, such as lines, 65,536 is faster; the ids are the same.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> stream = tok.encode_stream()
             >>> stream.feed("hello wo"), stream.feed("rld!"), stream.finish()
@@ -481,7 +471,6 @@ class Tokenizer:
             spans: pairs of a str or bytes, and whether it is trusted.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
             >>> message = "hello<|end|>"  # by a user, who must not end the turn
             >>> ids = tok.encode_spans([(message, False), ("<|end|>", True)])
@@ -512,7 +501,6 @@ class Tokenizer:
             disallowed_special: as in `encode`.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> tok.encode_with_offsets("hello world!")
             ([263, 264, 33], [(0, 5), (5, 11), (11, 12)])
@@ -545,7 +533,6 @@ class Tokenizer:
         bytes start with those of the unstable end. Works as in tiktoken.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> tok.encode_with_unstable("hello wor")  # " wor" may become " world"
             ([263], [[262], [264]])
@@ -559,7 +546,6 @@ class Tokenizer:
             KeyError: if there is no such token.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
             >>> tok.encode_single_token(" world"), tok.encode_single_token("<|end|>")
             (264, 265)
@@ -607,7 +593,6 @@ class Tokenizer:
                 model's context.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> tok.count("hello world!"), tok.count("hello world", limit=8)
             (3, 2)
@@ -637,7 +622,6 @@ class Tokenizer:
         text that followed. Takes the special-token arguments of `encode`.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> tok.truncate("hello world, hello world", 2)
             'hello world'
@@ -663,7 +647,6 @@ class Tokenizer:
             UnknownIdError: if an id is not in the vocabulary.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> tok.decode([263, 264, 33])
             'hello world!'
@@ -679,7 +662,6 @@ class Tokenizer:
             UnknownIdError: if an id is not in the vocabulary.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> tok.decode_bytes([263, 0xC3])
             b'hello\\xc3'
@@ -695,7 +677,6 @@ class Tokenizer:
         reading the lists, which needs the GIL.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> tok.decode_batch([[263], [263, 264]])
             ['hello', 'hello world']
@@ -708,7 +689,6 @@ class Tokenizer:
         """Decode many lists of ids to bytes; `num_threads` is ignored, as in `decode_batch`.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> tok.decode_bytes_batch([[263], [263, 264]])
             [b'hello', b'hello world']
@@ -722,7 +702,6 @@ class Tokenizer:
         `decode` returns with the same `errors`. Made for showing the output of a model as it comes.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> stream = tok.decode_stream()
             >>> [stream.feed(token_id) for token_id in tok.encode("hello é")]
@@ -741,7 +720,6 @@ class Tokenizer:
             UnknownIdError: if the id is not in the vocabulary.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> tok.decode_single_token_bytes(264)
             b' world'
@@ -752,7 +730,6 @@ class Tokenizer:
         """Return the bytes of each token.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> tok.decode_tokens_bytes([263, 264, 33])
             [b'hello', b' world', b'!']
@@ -770,7 +747,6 @@ class Tokenizer:
             UnicodeDecodeError: if the bytes are not UTF-8.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> tok.decode_with_offsets(tok.encode("hello é!"))
             ('hello é!', [0, 5, 6, 6, 7])
@@ -791,7 +767,6 @@ class Tokenizer:
         """The vocabulary.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> tok.vocab.merges[:3]
             [(b' ', b'w'), (b'e', b'l'), (b'h', b'el')]
@@ -806,7 +781,6 @@ class Tokenizer:
         training report next to it (`tokenizer.training.json`), which `save` writes.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=300)
             >>> tok.training.merges_learned, tok.training.stop
             (9, 'no pairs')
@@ -822,7 +796,6 @@ class Tokenizer:
         """A human-readable name: that of its file or encoding, or else a part of its fingerprint.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> tok.name
             'byteweld-62b86dea'
@@ -838,7 +811,6 @@ class Tokenizer:
         It is greater than `len(tok)` if some ids are unused.
 
         Examples:
-            >>> import byteweld
             >>> byteweld.train(documents=["hello world"] * 2, vocab_size=265).n_vocab
             265
         """
@@ -849,7 +821,6 @@ class Tokenizer:
         """The highest id.
 
         Examples:
-            >>> import byteweld
             >>> byteweld.train(documents=["hello world"] * 2, vocab_size=265).max_token_value
             264
         """
@@ -860,7 +831,6 @@ class Tokenizer:
         """All special tokens, as strings; `vocab.special_tokens` has their ids, too.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
             >>> tok.special_tokens_set
             {'<|end|>'}
@@ -872,7 +842,6 @@ class Tokenizer:
         """The id of `<|endoftext|>`; KeyError if it is not a special token.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(
             ...     documents=["hello world"] * 2, vocab_size=266, special_tokens=["<|endoftext|>"]
             ... )
@@ -885,7 +854,6 @@ class Tokenizer:
         """Whether an id is that of a special token.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
             >>> [i for i in tok.encode("hello", add_eos=True) if tok.is_special_token(i)]
             [265]
@@ -896,7 +864,6 @@ class Tokenizer:
         """Return the bytes of all ordinary tokens, sorted; special tokens are left out.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> [token for token in tok.token_byte_values() if len(token) > 2]
             [b' wor', b' world', b'hel', b'hello']
@@ -907,7 +874,6 @@ class Tokenizer:
         """Split a text into pre-tokens, as they are encoded.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> tok.pretokenize("hello world, it's 2026!")
             [b'hello', b' world', b',', b" it's", b' ', b'202', b'6', b'!']
@@ -926,7 +892,6 @@ class Tokenizer:
         Takes the special-token arguments of `encode`. The result also has `ids` and `to_dict()`.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> print(tok.show("hello world, hello"))
             hello|·world|,|·|hello
@@ -946,7 +911,6 @@ class Tokenizer:
             UnsupportedError: if the training is not known (see `training`).
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> small = tok.cut(259)
             >>> small.vocab.merges
@@ -991,7 +955,7 @@ class Tokenizer:
             FileExistsError: if a file exists, unless `overwrite`.
 
         Examples:
-            >>> import byteweld, os, tempfile
+            >>> import os, tempfile
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> with tempfile.TemporaryDirectory() as folder:
             ...     tok.save(f"{folder}/tokenizer.json")

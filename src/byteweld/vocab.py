@@ -60,7 +60,6 @@ class AddedToken(NamedTuple):
         normalized: whether it is normalized, and matched in normalized text.
 
     Examples:
-        >>> import byteweld
         >>> tokens = {b: bytes([b]) for b in range(256)} | {256: b"<mask>"}
         >>> vocab = byteweld.Vocabulary(
         ...     tokens, added_tokens=[byteweld.AddedToken("<mask>", 256, lstrip=True)]
@@ -82,7 +81,6 @@ class AddedToken(NamedTuple):
         """Whether it is special and has no flags.
 
         Examples:
-            >>> import byteweld
             >>> byteweld.AddedToken("<|end|>", 256).is_plain
             True
         """
@@ -100,7 +98,6 @@ class Split(NamedTuple):
         invert: whether `behavior` is about the text between the matches.
 
     Examples:
-        >>> import byteweld
         >>> vocab = byteweld.Vocabulary(
         ...     {b: bytes([b]) for b in range(256)},
         ...     steps=[byteweld.Split("[0-9]"), byteweld.Split(" ", "merged_with_next")],
@@ -122,7 +119,6 @@ class Replace(NamedTuple):
         content: what replaces a match.
 
     Examples:
-        >>> import byteweld
         >>> vocab = byteweld.Vocabulary(
         ...     {b: bytes([b]) for b in range(256)},
         ...     normalizer=["lowercase", byteweld.Replace(r"\\s+", " ")],
@@ -185,7 +181,6 @@ class Traits:
         With them, a changed copy is one call.
 
         Examples:
-            >>> import byteweld
             >>> vocab = byteweld.train(documents=["low low"], vocab_size=258).vocab
             >>> changed = vocab.traits() | {"pattern": "gpt2"}
             >>> copy = byteweld.Vocabulary(vocab.tokens, vocab.merge_ids, **changed)
@@ -233,7 +228,6 @@ class Vocabulary(Traits):
         VocabularyError: if the parts do not fit together; the message says which.
 
     Examples:
-        >>> import byteweld
         >>> tokens = {b: bytes([b]) for b in range(256)} | {256: b"ab", 257: b"<|end|>"}
         >>> vocab = byteweld.Vocabulary(
         ...     tokens, [(97, 98, 256)], special_tokens={"<|end|>": 257}, pattern="gpt2"
@@ -579,7 +573,6 @@ class Vocabulary(Traits):
         """Yield (id, bytes) of every token that is neither added nor a twin, in order of id.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["low low"], vocab_size=259, eos="<|end|>")
             >>> list(tok.vocab.ordinary())[256:]
             [(256, b'lo'), (257, b'low')]
@@ -591,7 +584,6 @@ class Vocabulary(Traits):
         """Yield (id, bytes) of the added tokens and twins, in order of id.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["low low"], vocab_size=259, eos="<|end|>")
             >>> list(tok.vocab.not_ordinary())
             [(258, b'<|end|>')]
@@ -604,7 +596,6 @@ class Vocabulary(Traits):
         """Names of the features of this vocabulary that many formats cannot hold.
 
         Examples:
-            >>> import byteweld
             >>> tokens = {b: bytes([b]) for b in range(256)}
             >>> byteweld.Vocabulary(tokens, normalizer=["nfc"]).extras
             ('normalizer',)
@@ -634,7 +625,6 @@ class Vocabulary(Traits):
         """Merges in rank order as (left bytes, right bytes).
 
         Examples:
-            >>> import byteweld
             >>> byteweld.train(documents=["low low"], vocab_size=258).vocab.merges
             [(b'l', b'o'), (b'lo', b'w')]
         """

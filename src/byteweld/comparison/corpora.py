@@ -120,7 +120,6 @@ class Comparison(Displayable):
         special_tokens: how many of its special tokens each found in the text, as one id.
 
     Examples:
-        >>> import byteweld
         >>> large = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
         >>> found = byteweld.compare(large, large.cut(263), documents=["hello world"])
         >>> found.total.tokens
@@ -145,7 +144,6 @@ class Comparison(Displayable):
         """Whether all ids are equal.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> byteweld.compare(tok, tok, documents=["hello world"]).is_identical
             True
@@ -174,7 +172,6 @@ class Comparison(Displayable):
         """Return JSON-serializable values; lists of figures are in the order of the tokenizers.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> found = byteweld.compare(tok, tok, documents=["hello world"]).to_dict()
             >>> found["identical"], found["total"]["tokens"]

@@ -52,7 +52,7 @@ def open_dataset(
         UnsupportedError: if it was made with another tokenizer.
 
     Examples:
-        >>> import byteweld, tempfile
+        >>> import tempfile
         >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
         >>> documents = ["hello", "hello world"]
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -106,7 +106,7 @@ class Dataset:
     processes.
 
     Examples:
-        >>> import byteweld, tempfile
+        >>> import tempfile
         >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
         >>> documents = ["hello", "hello world"]
         >>> with tempfile.TemporaryDirectory() as folder:

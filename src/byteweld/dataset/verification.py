@@ -53,7 +53,7 @@ class Verification:
         sources: files of the corpus that were compared by size and digest.
 
     Examples:
-        >>> import byteweld, pathlib, tempfile
+        >>> import pathlib, tempfile
         >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
         >>> documents = ["hello", "hello world"]
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -116,7 +116,7 @@ def verify(
         progress: called with the number of bytes checked so far, and in all.
 
     Examples:
-        >>> import byteweld, tempfile
+        >>> import tempfile
         >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
         >>> documents = ["hello", "hello world"]
         >>> with tempfile.TemporaryDirectory() as folder:

@@ -227,7 +227,6 @@ class Evaluation(Displayable):
         probes: how digits, indentation and a sentence in many languages are encoded.
 
     Examples:
-        >>> import byteweld
         >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
         >>> found = byteweld.evaluate(tok, documents=["hello world, hello"])
         >>> found.total.bytes_per_token, found.total.words.fertility
@@ -272,7 +271,6 @@ class Evaluation(Displayable):
         """Return (id, count) of the ordinary tokens that occurred least often, longest first.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> byteweld.evaluate(tok, documents=["hello world, hello"]).rarest(1)
             [(264, 1)]
@@ -284,7 +282,6 @@ class Evaluation(Displayable):
         """Return (id, count) of the ordinary tokens that occurred most often.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> byteweld.evaluate(tok, documents=["hello world, hello"]).commonest(2)
             [(263, 2), (32, 1)]
@@ -301,7 +298,6 @@ class Evaluation(Displayable):
         Order 1 is Shannon entropy. None if nothing was encoded.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> round(byteweld.evaluate(tok, documents=["hello world"]).efficiency(1), 3)
             0.124
@@ -328,7 +324,6 @@ class Evaluation(Displayable):
         """Return the evaluation as JSON-serializable values.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
             >>> found = byteweld.evaluate(tok, documents=["hello world"]).to_dict()
             >>> found["total"]["tokens"], found["round_trip"]["changed"]

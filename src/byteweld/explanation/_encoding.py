@@ -92,7 +92,6 @@ class Explanation(Displayable):
         tokens: the bytes of every id mentioned.
 
     Examples:
-        >>> import byteweld
         >>> tok = byteweld.train(documents=["low low"], vocab_size=258)
         >>> found = byteweld.explain(tok, "low lo")
         >>> found.ids, [pretoken.pretoken for pretoken in found.pretokens]
@@ -150,7 +149,6 @@ def explain(
         ValueError: if a pre-token is longer than `max_pretoken_bytes`.
 
     Examples:
-        >>> import byteweld
         >>> tok = byteweld.train(documents=["low low"], vocab_size=258)
         >>> print(byteweld.explain(tok, "low"))
         pre-token 1: low  (byte 0)

@@ -108,7 +108,6 @@ class TrainingExplanation(Displayable):
         stopped: why training stopped, as in `Training.stop`.
 
     Examples:
-        >>> import byteweld
         >>> found = byteweld.explain_training(["low low lower"], vocab_size=257)
         >>> step = found.steps[0]
         >>> step.merge.pair_count, step.total_pairs, step.total_tied
@@ -184,7 +183,6 @@ def explain_training(
         progress: called with the number of merges so far.
 
     Examples:
-        >>> import byteweld
         >>> found = byteweld.explain_training(["low low lower"], vocab_size=258)
         >>> [(found.vocab.tokens[merge.new], merge.pair_count) for merge in found.merges]
         [(b'lo', 3), (b'low', 3)]

@@ -47,7 +47,6 @@ class Tree(Displayable):
         tokens: the bytes of every id mentioned.
 
     Examples:
-        >>> import byteweld
         >>> tok = byteweld.train(documents=["low low"], vocab_size=258)
         >>> tree = byteweld.merge_tree(tok.vocab, 257)
         >>> tree.nodes[tree.roots[0]]
@@ -96,7 +95,6 @@ def merge_tree(
         max_pretoken_bytes: the longest token to show; n bytes take n² time.
 
     Examples:
-        >>> import byteweld
         >>> tok = byteweld.train(documents=["low low"], vocab_size=258)
         >>> print(byteweld.merge_tree(tok.vocab, 257))
         low  257  rank 1

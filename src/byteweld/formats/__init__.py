@@ -108,7 +108,7 @@ def recognize(path: str | os.PathLike[str]) -> str:
         FormatError: if it is none of `byteweld.FORMATS`.
 
     Examples:
-        >>> import byteweld, tempfile
+        >>> import tempfile
         >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     tok.save(f"{folder}/tokenizer.json")

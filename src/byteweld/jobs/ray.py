@@ -41,7 +41,6 @@ class RayRunner(Runner):
         **options: those of `Runner`.
 
     Examples:
-        >>> import byteweld
         >>> from byteweld.jobs.ray import RayRunner
         >>> runner = RayRunner("ray://head:10001", work="s3://bucket/work")  # doctest: +SKIP
         >>> byteweld.count("s3://bucket/corpus/*.jsonl.zst", runner=runner)  # doctest: +SKIP

@@ -46,7 +46,7 @@ class Runner(abc.ABC):
             made only if none has: after the cause is removed, the same call runs just those.
 
     Examples:
-        >>> import byteweld, pathlib, tempfile
+        >>> import pathlib, tempfile
         >>> from byteweld.jobs import LocalRunner
         >>> with tempfile.TemporaryDirectory() as folder, LocalRunner(work=folder) as runner:
         ...     _ = pathlib.Path(folder, "a.txt").write_text("low low lower")

@@ -45,7 +45,6 @@ class TrainingEvent(NamedTuple):
         bytes_total: bytes of all files; None if unknown.
 
     Examples:
-        >>> import byteweld
         >>> def show(event):
         ...     print(event.kind, event.done, "of", event.total)
         >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265, progress=show)
@@ -64,7 +63,6 @@ class TrainingEvent(NamedTuple):
         """The current stage: `count` (reading and counting files) or `merge`.
 
         Examples:
-            >>> import byteweld
             >>> byteweld.TrainingEvent("start", 0, 9).stage
             'merge'
         """
@@ -75,7 +73,6 @@ class TrainingEvent(NamedTuple):
         """How much of the stage is done: bytes of the files on disk, or merges.
 
         Examples:
-            >>> import byteweld
             >>> byteweld.TrainingEvent("merge", 100, 744).done
             100
         """
@@ -86,7 +83,6 @@ class TrainingEvent(NamedTuple):
         """How much the stage has in total; None if unknown.
 
         Examples:
-            >>> import byteweld
             >>> byteweld.TrainingEvent("merge", 100, 744).total
             744
         """
@@ -132,7 +128,6 @@ class Training:
         start: the vocabulary that the run extended, if it did.
 
     Examples:
-        >>> import byteweld
         >>> tok = byteweld.train(documents=["low low low lower"], vocab_size=300)
         >>> print(tok.training)
         learned 3 of 44 merges; stopped because the best pair occurred fewer than 2 times
@@ -179,7 +174,6 @@ class Training:
         """Number of tokens in the corpus, split as in the training.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["low low low lower"], vocab_size=300)
             >>> tok.training.total_tokens
             6
@@ -191,7 +185,6 @@ class Training:
         """Bytes per token of the corpus, split as in the training; None if it is empty.
 
         Examples:
-            >>> import byteweld
             >>> tok = byteweld.train(documents=["low low low lower"], vocab_size=300)
             >>> round(tok.training.bytes_per_token, 2)
             2.83
@@ -203,7 +196,6 @@ class Training:
         """Return the same run of a recipe whose vocabulary has this pattern.
 
         Examples:
-            >>> import byteweld
             >>> training = byteweld.train(documents=["low low"], vocab_size=258).training
             >>> training.encoding_with(None).recipe.encode_pattern is None
             True
@@ -223,7 +215,7 @@ class Training:
         The file is JSON and is written atomically. `Tokenizer.save` does this by itself.
 
         Examples:
-            >>> import byteweld, tempfile
+            >>> import tempfile
             >>> tok = byteweld.train(documents=["low low"], vocab_size=258)
             >>> with tempfile.TemporaryDirectory() as folder:
             ...     tok.training.save(f"{folder}/report.json", tok.vocab)
@@ -236,7 +228,7 @@ class Training:
         """Return the content of the report of the run that made `vocab`, as JSON.
 
         Examples:
-            >>> import byteweld, json
+            >>> import json
             >>> tok = byteweld.train(documents=["low low"], vocab_size=258)
             >>> json.loads(tok.training.render(tok.vocab))["merges_learned"]
             2
@@ -268,7 +260,7 @@ class Training:
             FormatError: if it is not a report, or about another vocabulary.
 
         Examples:
-            >>> import byteweld, tempfile
+            >>> import tempfile
             >>> tok = byteweld.train(documents=["low low"], vocab_size=258)
             >>> with tempfile.TemporaryDirectory() as folder:
             ...     tok.save(f"{folder}/tok.json")
