@@ -9,49 +9,33 @@ from hypothesis import strategies as st
 import byteweld
 from byteweld.explanation import Iteration, shards, train_in_buffers
 
-
-def merges_of(vocab: byteweld.Vocabulary) -> list[tuple[int, ...]]:
-    return [tuple(merge) for merge in vocab.merge_ids]
-
-
-@given(
-    files=st.lists(
-        st.one_of(
-            st.text("ab \n", max_size=30).map(str.encode),
-            st.text("aé🙂", max_size=12).map(str.encode),
-            st.binary(max_size=12),
-        ),
-        max_size=6,
+TEXTS = {
+    "ck": st.one_of(
+        st.text("ab \n", max_size=30).map(str.encode),
+        st.text("aé🙂", max_size=12).map(str.encode),
+        st.binary(max_size=12),
     ),
-    merges=st.integers(0, 30),
-    min_frequency=st.integers(0, 4),
-    workers=st.sampled_from([1, 2, 7]),
-)
-def test_its_merges_are_the_engines(files, merges, min_frequency, workers):
-    trained = train_in_buffers(files, 260 + merges, min_frequency=min_frequency, workers=workers)
-    tok = byteweld.train(
-        iter(files), vocab_size=260 + merges, recipe="ck", min_frequency=min_frequency
-    )
-    assert trained.vocab == tok.vocab
-    assert merges_of(trained.vocab) == merges_of(tok.vocab)
-    assert [merge.pair_count for merge in trained.merges] == list(tok.training.merge_counts)
-    assert trained.stopped == tok.training.stop
+    "ck-ascii": st.text("ab<|=\t\n", max_size=30).map(str.encode),
+}
 
 
+@pytest.mark.parametrize("recipe", TEXTS)
 @given(
-    files=st.lists(st.text("ab<|=\t\n", max_size=30).map(str.encode), max_size=6),
+    data=st.data(),
     merges=st.integers(0, 30),
     min_frequency=st.integers(0, 4),
     workers=st.sampled_from([1, 2, 7]),
 )
-def test_its_ascii_merges_are_the_engines(files, merges, min_frequency, workers):
-    trained = train_in_buffers(
-        files, 102 + merges, ascii_only=True, min_frequency=min_frequency, workers=workers
-    )
-    tok = byteweld.train(
-        iter(files), vocab_size=102 + merges, recipe="ck-ascii", min_frequency=min_frequency
-    )
+def test_its_merges_are_the_engines(recipe, data, merges, min_frequency, workers):
+    files = data.draw(st.lists(TEXTS[recipe], max_size=6))
+    size = byteweld.RECIPES[recipe].minimum_size + merges
+    options = {"min_frequency": min_frequency}
+    is_ascii = recipe == "ck-ascii"
+    trained = train_in_buffers(files, size, ascii_only=is_ascii, workers=workers, **options)
+    tok = byteweld.train(iter(files), vocab_size=size, recipe=recipe, **options)
     assert trained.vocab == tok.vocab
+    assert trained.vocab.merge_ids == tok.vocab.merge_ids
+    assert [merge.pair_count for merge in trained.merges] == list(tok.training.merge_counts)
     assert trained.stopped == tok.training.stop
 
 
