@@ -38,10 +38,29 @@ class Counts:
 
     Examples:
         >>> counts = byteweld.Counts({b"low": 5, b"lower": 2})
-        >>> counts[b"low"], len(counts), counts.total
-        (5, 2, 7)
+        >>> counts[b"low"], len(counts), counts.total, counts.total_bytes
+        (5, 2, 7, 25)
+        >>> counts.items(), counts.most_common(1)
+        ([(b'low', 5), (b'lower', 2)], [(b'low', 5)])
+        >>> sum(int(numbers.sum()) for pretokens, numbers in counts.batches())
+        7
         >>> (counts + byteweld.Counts({b"low": 1}))[b"low"]
         6
+
+        What split the documents:
+
+        >>> specials = ["<|end|>"]
+        >>> text = byteweld.count(documents=["low"], recipe="ck-ascii", special_tokens=specials)
+        >>> text.pattern, text.boundaries, text.alphabet, text.skipped_documents
+        (None, ('<|end|>',), 'ascii', 0)
+
+        Before a long run, whether it may take too much memory, and whether a folder can be written:
+
+        >>> counts.check_training(1000, "8GB")
+        >>> counts.training_bytes(32_768) < 2 << 30
+        True
+        >>> byteweld.Counts.check_saving("new-folder"), byteweld.Counts.is_saved_at("new-folder")
+        (None, False)
     """
 
     __slots__ = ("_facts", "_table")
@@ -95,113 +114,56 @@ class Counts:
 
     @property
     def pattern(self) -> str | None:
-        """The pattern that split the documents.
-
-        Examples:
-            >>> counts = byteweld.count(documents=["low lower"], recipe="bpetite")
-            >>> counts.pattern == byteweld.PATTERNS["gpt2"]
-            True
-        """
+        """The pattern that split the documents."""
         return self._facts.pattern
 
     @property
     def boundaries(self) -> tuple[str, ...] | None:
-        """The special tokens at which documents were split; None if unknown.
-
-        Examples:
-            >>> byteweld.count(documents=["low<|end|>lower"], special_tokens=["<|end|>"]).boundaries
-            ('<|end|>',)
-        """
+        """The special tokens at which documents were split; None if unknown."""
         return self._facts.boundaries
 
     @property
     def alphabet(self) -> str | None:
-        """`ascii` if no other bytes were allowed; otherwise None.
-
-        Examples:
-            >>> byteweld.count(documents=["low"], recipe="ck-ascii").alphabet
-            'ascii'
-        """
+        """`ascii` if no other bytes were allowed; otherwise None."""
         return self._facts.alphabet
 
     @property
     def skipped_documents(self) -> int:
-        """Number of documents left out because of `on_error="skip"`.
-
-        Examples:
-            >>> byteweld.count(documents=["low lower"]).skipped_documents
-            0
-        """
+        """Number of documents left out because of `on_error="skip"`."""
         return self._facts.skipped_documents
 
     @property
     def pruning(self) -> Pruning | None:
-        """Which rare pre-tokens were left out, with error bounds; None if none were.
-
-        Examples:
-            >>> counts = byteweld.Counts({b"low": 5, b"lower": 2})
-            >>> counts.pruning is None, counts.prune(3).pruning.distinct
-            (True, 1)
-        """
+        """Which rare pre-tokens were left out, with error bounds; None if none were."""
         return self._facts.pruning
 
     @property
     def is_on_disk(self) -> bool:
-        """Whether the counts are on disk because they did not fit in the memory budget.
-
-        Examples:
-            >>> byteweld.count(documents=["low lower"]).is_on_disk
-            False
-        """
+        """Whether the counts are on disk because they did not fit in the memory budget."""
         return self._table.is_spilled
 
     @property
     def total(self) -> int:
-        """Total number of pre-tokens, repetitions included.
-
-        Examples:
-            >>> byteweld.Counts({b"low": 5, b"lower": 2}).total
-            7
-        """
+        """Total number of pre-tokens, repetitions included."""
         return self._table.sums()[2]
 
     @property
     def total_bytes(self) -> int:
-        """Total number of bytes of all pre-tokens, repetitions included.
-
-        Examples:
-            >>> byteweld.Counts({b"low": 5, b"lower": 2}).total_bytes
-            25
-        """
+        """Total number of bytes of all pre-tokens, repetitions included."""
         return self._table.sums()[3]
 
     def items(self) -> list[tuple[bytes, int]]:
-        """Return all (pre-token, count) pairs, ordered by pre-token.
-
-        Examples:
-            >>> byteweld.count(documents=["low low lower"]).items()
-            [(b' low', 1), (b' lower', 1), (b'low', 1)]
-        """
+        """Return all (pre-token, count) pairs, ordered by pre-token."""
         return self._table.items()
 
     def most_common(self, n: int | None = None) -> list[tuple[bytes, int]]:
-        """Return the n most frequent pre-tokens with their counts; ties are ordered by bytes.
-
-        Examples:
-            >>> byteweld.count(documents=["low low low lower"]).most_common(1)
-            [(b' low', 2)]
-        """
+        """Return the n most frequent pre-tokens with their counts; ties are ordered by bytes."""
         return self._table.most_common(len(self) if n is None else max(n, 0))
 
     def batches(self) -> Iterator[tuple[list[bytes], Any]]:
         """Yield all pre-tokens in batches, each with an array of counts, in no particular order.
 
         For tables that are too large for `items`.
-
-        Examples:
-            >>> counts = byteweld.count(documents=["low low lower"])
-            >>> sum(int(numbers.sum()) for pretokens, numbers in counts.batches())
-            3
         """
         for part in range(PARTS):
             for offsets, data, counts in counts_files.batches(self._table, part):
@@ -217,9 +179,6 @@ class Counts:
 
         Raises:
             BudgetError: if the budget is too small; it says what would be enough.
-
-        Examples:
-            >>> byteweld.Counts({b"low": 5, b"lower": 2}).check_training(1000, "8GB")
         """
         budget, resident = _memory.parse_memory(memory), _memory.resident_bytes()
         needed = resident + self.training_bytes(new_ids, step_by_step=step_by_step)
@@ -239,11 +198,6 @@ class Counts:
         """Return an upper bound on the memory of training `new_ids` new tokens, in bytes.
 
         The counts themselves are not included. `step_by_step` is for `explain_training`.
-
-        Examples:
-            >>> counts = byteweld.Counts({b"low": 5, b"lower": 2})
-            >>> counts.training_bytes(32_768) < 2 << 30
-            True
         """
         distinct, distinct_bytes, _, _ = self._table.sums()
         return _memory.training_bytes(
@@ -373,13 +327,7 @@ class Counts:
 
     @staticmethod
     def check_saving(path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
-        """Raise now, before counting, if `save` could not write to `path`.
-
-        Examples:
-            >>> import tempfile
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     byteweld.Counts.check_saving(f"{folder}/counts")
-        """
+        """Raise now, before counting, if `save` could not write to `path`."""
         check_local(path)
         counts_files.check_target(path, overwrite=overwrite)
 
@@ -411,12 +359,7 @@ class Counts:
 
     @staticmethod
     def is_saved_at(path: str | os.PathLike[str]) -> bool:
-        """Whether `path` is a folder that `save` wrote, even if files are missing.
-
-        Examples:
-            >>> byteweld.Counts.is_saved_at("no-such-folder")
-            False
-        """
+        """Whether `path` is a folder that `save` wrote, even if files are missing."""
         return counts_files.is_folder_of_counts(path)
 
 

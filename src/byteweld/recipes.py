@@ -72,6 +72,17 @@ class Recipe:
         (1, 257)
         >>> byteweld.train(documents=["low low"], vocab_size=260, recipe=recipe)
         <Tokenizer 260 tokens, pattern 'o200k', sha c22b5507>
+        >>> chat = byteweld.RECIPES["ck"].replace(special_tokens=["<|user|>"])
+        >>> chat.all_specials, chat.boundaries
+        (('<|unk|>', '<|bos|>', '<|eos|>', '<|pad|>', '<|user|>'), ('<|user|>',))
+        >>> chat.with_roles({"eos": "<|end|>"}).special_tokens
+        ('<|user|>', '<|end|>')
+        >>> ascii_only = byteweld.RECIPES["ck-ascii"]
+        >>> ascii_only.letters[:5], ascii_only.vocab_alphabet
+        (b'\\t\\n\\r !', 'ascii')
+        >>> small = byteweld.RECIPES["huggingface"].replace(initial_alphabet=["a"])
+        >>> small.with_letters(b"cab").letters
+        b'abc'
     """
 
     name: str = "custom"
@@ -149,11 +160,6 @@ class Recipe:
         """Return a copy with some fields changed; an unknown field is an error.
 
         A new `pattern` also becomes the `encode_pattern`, unless that is changed as well.
-
-        Examples:
-            >>> recipe = byteweld.RECIPES["modern"].replace(pattern="gpt2", max_token_bytes=16)
-            >>> recipe.encode_pattern == byteweld.PATTERNS["gpt2"], recipe.max_token_bytes
-            (True, 16)
         """
         known = {f.name for f in dataclasses.fields(self)} - {"name", "built_in", "roles"}
         for name in changes:
@@ -171,13 +177,7 @@ class Recipe:
         return dataclasses.replace(self, **changes)
 
     def with_roles(self, roles: Mapping[str, str]) -> Recipe:
-        """Declare special tokens as bos, eos, pad or unk, adding those that the recipe lacks.
-
-        Examples:
-            >>> recipe = byteweld.Recipe(special_tokens=["<|user|>"]).with_roles({"eos": "<|end|>"})
-            >>> recipe.special_tokens, recipe.roles
-            (('<|user|>', '<|end|>'), (('eos', '<|end|>'),))
-        """
+        """Declare special tokens as bos, eos, pad or unk, adding those that the recipe lacks."""
         if not isinstance(roles, Mapping):
             raise TypeError(f"roles is {roles!r}; it must be a mapping of role to special token")
         for role, text in roles.items():
@@ -190,45 +190,24 @@ class Recipe:
 
     @property
     def all_specials(self) -> tuple[str, ...]:
-        """All special tokens, in the order of their ids.
-
-        Examples:
-            >>> byteweld.RECIPES["ck"].replace(special_tokens=["<|user|>"]).all_specials
-            ('<|unk|>', '<|bos|>', '<|eos|>', '<|pad|>', '<|user|>')
-        """
+        """All special tokens, in the order of their ids."""
         return (*self.built_in, *self.special_tokens)
 
     @property
     def boundaries(self) -> tuple[str, ...]:
-        """The special tokens that split the corpus wherever their text occurs.
-
-        Examples:
-            >>> byteweld.RECIPES["ck"].replace(special_tokens=["<|user|>"]).boundaries
-            ('<|user|>',)
-        """
+        """The special tokens that split the corpus wherever their text occurs."""
         built_in = self.built_in if self.split_built_in else ()
         return (*built_in, *(self.special_tokens if self.split_specials else ()))
 
     @property
     def letters(self) -> bytes:
-        """The bytes that are tokens before the first merge, in the order of their ids.
-
-        Examples:
-            >>> byteweld.RECIPES["ck-ascii"].letters[:5]
-            b'\\t\\n\\r !'
-        """
+        """The bytes that are tokens before the first merge, in the order of their ids."""
         if self.initial_alphabet is None:
             return ALPHABETS[self.alphabet]
         return bytes(CHAR_TO_BYTE[letter] for letter in self.initial_alphabet)
 
     def with_letters(self, seen: Iterable[int]) -> Recipe:
-        """Add the bytes of a corpus to the initial alphabet, if the recipe has one.
-
-        Examples:
-            >>> recipe = byteweld.RECIPES["huggingface"].replace(initial_alphabet=["a"])
-            >>> recipe.with_letters(b"cab").letters
-            b'abc'
-        """
+        """Add the bytes of a corpus to the initial alphabet, if the recipe has one."""
         if self.initial_alphabet is None:
             return self
         letters = (*self.initial_alphabet, *(BYTE_TO_CHAR[byte] for byte in seen))
@@ -236,12 +215,7 @@ class Recipe:
 
     @property
     def vocab_alphabet(self) -> VocabAlphabet:
-        """The alphabet of the vocabulary: "partial" if some bytes have no token.
-
-        Examples:
-            >>> byteweld.RECIPES["modern"].vocab_alphabet
-            'bytes'
-        """
+        """The alphabet of the vocabulary: "partial" if some bytes have no token."""
         if self.alphabet == "ascii":
             return "ascii"
         return "bytes" if self.initial_alphabet is None else "partial"
@@ -251,10 +225,6 @@ class Recipe:
         """The smallest possible `vocab_size`: the alphabet, plus special tokens if they count.
 
         An initial alphabet grows with the bytes of the corpus, and so does this.
-
-        Examples:
-            >>> byteweld.RECIPES["ck"].minimum_size
-            260
         """
         specials = len(self.all_specials) if self.size_counts_specials else 0
         return len(self.letters) + specials

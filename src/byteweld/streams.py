@@ -38,10 +38,10 @@ class DecodeStream:
     Examples:
         >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
         >>> stream = tok.decode_stream()
-        >>> stream.feed([263, 0xC3]), stream.feed(0xA9)  # é is two bytes
-        ('hello', 'é')
-        >>> stream.finish()
-        ''
+        >>> stream.feed([263, 0xC3]), stream.pending  # the first of the two bytes of é
+        ('hello', b'\\xc3')
+        >>> stream.feed(0xA9), stream.finish()
+        ('é', '')
     """
 
     def __init__(self, decode_bytes: Callable[[Ids], bytes], errors: str = "replace") -> None:
@@ -55,12 +55,6 @@ class DecodeStream:
 
         If it raises (an id outside the vocabulary, or invalid bytes with `errors="strict"`), the
         stream is unchanged.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> stream = tok.decode_stream()
-            >>> stream.feed(263), stream.feed([264, 33])
-            ('hello', ' world!')
         """
         data = self._pending + self._decode_bytes(_as_ids(ids))
         text, used = codecs.utf_8_decode(data, self._errors, False)
@@ -73,28 +67,14 @@ class DecodeStream:
         return text
 
     def finish(self) -> str:
-        """Return the rest, an incomplete character decoded by `errors`; then start over.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> stream = tok.decode_stream(errors="replace")
-            >>> stream.feed([263, 0xC3]), stream.finish()
-            ('hello', '�')
-        """
+        """Return the rest, an incomplete character decoded by `errors`; then start over."""
         text = self._pending.decode(errors=self._errors)
         self._pending = b""
         return text
 
     @property
     def pending(self) -> bytes:
-        """The bytes of an incomplete character, fed but not yet returned.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> stream = tok.decode_stream()
-            >>> stream.feed([263, 0xC3]), stream.pending
-            ('hello', b'\\xc3')
-        """
+        """The bytes of an incomplete character, fed but not yet returned."""
         return self._pending
 
 
@@ -121,10 +101,8 @@ class EncodeStream:
     Examples:
         >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
         >>> stream = tok.encode_stream()
-        >>> stream.feed("hello wo"), stream.feed("rld")
-        ([263], [])
-        >>> stream.finish()
-        [264]
+        >>> stream.feed("hello wo"), stream.pending, stream.feed("rld"), stream.finish()
+        ([263], b' wo', [], [264])
     """
 
     def __init__(
@@ -145,12 +123,6 @@ class EncodeStream:
         """Take a piece of text, cut anywhere; return the ids that are final now.
 
         If it raises (a special token that is not allowed), the stream is unchanged.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> stream = tok.encode_stream()
-            >>> stream.feed("hello "), stream.feed("world!")
-            ([263], [264])
         """
         if isinstance(text, str):
             text, half = split_half(self._half + text)
@@ -171,14 +143,7 @@ class EncodeStream:
         return ids
 
     def finish(self) -> list[int]:
-        """Return the ids of the rest; then start over.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> stream = tok.encode_stream()
-            >>> stream.feed("hello"), stream.finish()
-            ([], [263])
-        """
+        """Return the ids of the rest; then start over."""
         ids = self._encode(self.pending)
         self._collected = bytearray()
         self._half = ""
@@ -187,12 +152,5 @@ class EncodeStream:
 
     @property
     def pending(self) -> bytes:
-        """The bytes whose ids have not been returned yet.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> stream = tok.encode_stream()
-            >>> stream.feed("hello wor"), stream.pending
-            ([263], b' wor')
-        """
+        """The bytes whose ids have not been returned yet."""
         return bytes(self._collected) + utf8(self._half)

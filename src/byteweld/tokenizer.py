@@ -52,13 +52,41 @@ class Tokenizer:
         training: what the training run did, if it is known.
 
     Examples:
-        >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-        >>> tok.encode("hello world!")
-        [263, 264, 33]
-        >>> tok.decode([263, 264, 33])
-        'hello world!'
-        >>> len(tok)
-        265
+        >>> documents = ["hello world"] * 2
+        >>> tok = byteweld.train(documents=documents, vocab_size=266, eos="<|endoftext|>")
+        >>> tok.encode("hello world!"), tok.encode_to_numpy("hello world!")
+        ([263, 264, 33], array([263, 264,  33], dtype=uint32))
+        >>> tok.decode([263, 264, 33]), tok.decode_bytes([263, 0xC3])
+        ('hello world!', b'hello\\xc3')
+
+        Many at once:
+
+        >>> tok.encode_batch(["hello", "hello world", ""]), tok.encode_ordinary_batch(["<|"])
+        ([[263], [263, 264], []], [[60, 124]])
+        >>> tok.decode_batch([[263], [263, 264]]), tok.decode_bytes_batch([[263], [264]])
+        (['hello', 'hello world'], [b'hello', b' world'])
+
+        Pre-tokens, and single tokens:
+
+        >>> tok.pretokenize("hello world, it's 2026!")
+        [b'hello', b' world', b',', b" it's", b' ', b'202', b'6', b'!']
+        >>> tok.decode_tokens_bytes([263, 264]), tok.decode_single_token_bytes(264)
+        ([b'hello', b' world'], b' world')
+        >>> tok.encode_single_token(" world"), tok.encode_single_token("<|endoftext|>")
+        (264, 265)
+        >>> tok.special_tokens_set, tok.eot_token, tok.is_special_token(265)
+        ({'<|endoftext|>'}, 265, True)
+
+        The vocabulary:
+
+        >>> len(tok), tok.n_vocab, tok.max_token_value
+        (266, 266, 265)
+        >>> [token for token in tok.token_byte_values() if len(token) > 3]
+        [b' wor', b' world', b'hello']
+        >>> tok.vocab.merges[:3]
+        [(b' ', b'w'), (b'e', b'l'), (b'h', b'el')]
+        >>> byteweld.Tokenizer(tok.vocab, name="greeting").name
+        'greeting'
     """
 
     def __init__(
@@ -288,13 +316,7 @@ class Tokenizer:
         allowed_special: Specials = _NONE,
         disallowed_special: Specials = "all",
     ) -> NDArray[np.uint32]:
-        """Encode text to a NumPy array of uint32; takes the special-token arguments of `encode`.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> tok.encode_to_numpy("hello world!")
-            array([263, 264,  33], dtype=uint32)
-        """
+        """Encode text to a NumPy array of uint32; takes the special-token arguments of `encode`."""
         return self._encoder.encode_to_numpy(text, allowed_special, disallowed_special)
 
     def encode_batch(
@@ -317,11 +339,6 @@ class Tokenizer:
 
         Returns:
             A list of ids for each string, in the same order.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> tok.encode_batch(["hello", "hello world", ""])
-            [[263], [263, 264], []]
         """
         before, after = self._around(add_bos, add_eos, template)
         lists = self._encoder.encode_batch(texts, allowed_special, disallowed_special, num_threads)
@@ -332,13 +349,7 @@ class Tokenizer:
     def encode_ordinary_batch(
         self, texts: Sequence[Text], *, num_threads: int | None = None
     ) -> list[list[int]]:
-        """Encode many strings as plain text, as `encode_ordinary` does, on several threads.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
-            >>> tok.encode_ordinary_batch(["hello", "<|end|>"])
-            [[263], [60, 124, 101, 110, 100, 124, 62]]
-        """
+        """Encode many strings as plain text, as `encode_ordinary` does, on several threads."""
         return self._encoder.encode_batch(texts, None, None, num_threads)
 
     def encode_ragged(
@@ -544,11 +555,6 @@ class Tokenizer:
 
         Raises:
             KeyError: if there is no such token.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
-            >>> tok.encode_single_token(" world"), tok.encode_single_token("<|end|>")
-            (264, 265)
         """
         token = utf8(text_or_bytes)
         found = self._vocab.ids.get(token)
@@ -660,11 +666,6 @@ class Tokenizer:
 
         Raises:
             UnknownIdError: if an id is not in the vocabulary.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> tok.decode_bytes([263, 0xC3])
-            b'hello\\xc3'
         """
         return self._encoder.decode_bytes(ids)
 
@@ -675,24 +676,13 @@ class Tokenizer:
 
         `num_threads` is accepted for compatibility with tiktoken and ignored: most of the work is
         reading the lists, which needs the GIL.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> tok.decode_batch([[263], [263, 264]])
-            ['hello', 'hello world']
         """
         return [self.decode(ids, errors) for ids in batch]
 
     def decode_bytes_batch(
         self, batch: Sequence[Ids], *, num_threads: int | None = None
     ) -> list[bytes]:
-        """Decode many lists of ids to bytes; `num_threads` is ignored, as in `decode_batch`.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> tok.decode_bytes_batch([[263], [263, 264]])
-            [b'hello', b'hello world']
-        """
+        """Decode many lists of ids to bytes; `num_threads` is ignored, as in `decode_batch`."""
         return [self.decode_bytes(ids) for ids in batch]
 
     def decode_stream(self, errors: str = "replace") -> DecodeStream:
@@ -718,22 +708,11 @@ class Tokenizer:
 
         Raises:
             UnknownIdError: if the id is not in the vocabulary.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> tok.decode_single_token_bytes(264)
-            b' world'
         """
         return self._encoder.token_bytes(token_id)
 
     def decode_tokens_bytes(self, ids: Ids) -> list[bytes]:
-        """Return the bytes of each token.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> tok.decode_tokens_bytes([263, 264, 33])
-            [b'hello', b' world', b'!']
-        """
+        """Return the bytes of each token."""
         if isinstance(ids, str | bytes):
             raise TypeError(f"expected a sequence of ids, found {type(ids).__name__}")
         return [self._encoder.token_bytes(token_id) for token_id in ids]
@@ -764,13 +743,7 @@ class Tokenizer:
 
     @property
     def vocab(self) -> Vocabulary:
-        """The vocabulary.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> tok.vocab.merges[:3]
-            [(b' ', b'w'), (b'e', b'l'), (b'h', b'el')]
-        """
+        """The vocabulary."""
         return self._vocab
 
     @property
@@ -793,15 +766,7 @@ class Tokenizer:
 
     @property
     def name(self) -> str:
-        """A human-readable name: that of its file or encoding, or else a part of its fingerprint.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> tok.name
-            'byteweld-62b86dea'
-            >>> byteweld.Tokenizer(tok.vocab, name="greeting").name
-            'greeting'
-        """
+        """The name of its file or encoding, or else a part of its fingerprint, for people."""
         return self._name or f"byteweld-{self._vocab.fingerprint[:8]}"
 
     @property
@@ -809,75 +774,34 @@ class Tokenizer:
         """One more than the highest id: the number of rows that a model's embedding needs.
 
         It is greater than `len(tok)` if some ids are unused.
-
-        Examples:
-            >>> byteweld.train(documents=["hello world"] * 2, vocab_size=265).n_vocab
-            265
         """
         return self.max_token_value + 1
 
     @property
     def max_token_value(self) -> int:
-        """The highest id.
-
-        Examples:
-            >>> byteweld.train(documents=["hello world"] * 2, vocab_size=265).max_token_value
-            264
-        """
+        """The highest id."""
         return max(self._vocab.tokens)
 
     @property
     def special_tokens_set(self) -> set[str]:
-        """All special tokens, as strings; `vocab.special_tokens` has their ids, too.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
-            >>> tok.special_tokens_set
-            {'<|end|>'}
-        """
+        """All special tokens, as strings; `vocab.special_tokens` has their ids, too."""
         return set(self._vocab.special_tokens)
 
     @property
     def eot_token(self) -> int:
-        """The id of `<|endoftext|>`; KeyError if it is not a special token.
-
-        Examples:
-            >>> tok = byteweld.train(
-            ...     documents=["hello world"] * 2, vocab_size=266, special_tokens=["<|endoftext|>"]
-            ... )
-            >>> tok.eot_token
-            265
-        """
+        """The id of `<|endoftext|>`; KeyError if it is not a special token."""
         return self._vocab.special_tokens["<|endoftext|>"]
 
     def is_special_token(self, token_id: int) -> bool:
-        """Whether an id is that of a special token.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
-            >>> [i for i in tok.encode("hello", add_eos=True) if tok.is_special_token(i)]
-            [265]
-        """
+        """Whether an id is that of a special token."""
         return index(token_id) in self._special_ids
 
     def token_byte_values(self) -> list[bytes]:
-        """Return the bytes of all ordinary tokens, sorted; special tokens are left out.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> [token for token in tok.token_byte_values() if len(token) > 2]
-            [b' wor', b' world', b'hel', b'hello']
-        """
+        """Return the bytes of all ordinary tokens, sorted; special tokens are left out."""
         return sorted(token for _, token in self._vocab.ordinary())
 
     def pretokenize(self, text: Text) -> list[bytes]:
-        """Split a text into pre-tokens, as they are encoded.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> tok.pretokenize("hello world, it's 2026!")
-            [b'hello', b' world', b',', b" it's", b' ', b'202', b'6', b'!']
-        """
+        """Split a text into pre-tokens, as they are encoded."""
         return self._encoder.pretokenize(text)
 
     def show(

@@ -46,10 +46,10 @@ class TrainingEvent(NamedTuple):
 
     Examples:
         >>> def show(event):
-        ...     print(event.kind, event.done, "of", event.total)
+        ...     print(event.stage, event.kind, event.done, "of", event.total)
         >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265, progress=show)
-        start 0 of 9
-        complete 9 of 9
+        merge start 0 of 9
+        merge complete 9 of 9
     """
 
     kind: Literal["count", "start", "merge", "complete"]
@@ -60,32 +60,17 @@ class TrainingEvent(NamedTuple):
 
     @property
     def stage(self) -> Stage:
-        """The current stage: `count` (reading and counting files) or `merge`.
-
-        Examples:
-            >>> byteweld.TrainingEvent("start", 0, 9).stage
-            'merge'
-        """
+        """The current stage: `count` (reading and counting files) or `merge`."""
         return "count" if self.kind == "count" else "merge"
 
     @property
     def done(self) -> int:
-        """How much of the stage is done: bytes of the files on disk, or merges.
-
-        Examples:
-            >>> byteweld.TrainingEvent("merge", 100, 744).done
-            100
-        """
+        """How much of the stage is done: bytes of the files on disk, or merges."""
         return self.bytes_done if self.kind == "count" else self.merges_completed
 
     @property
     def total(self) -> int | None:
-        """How much the stage has in total; None if unknown.
-
-        Examples:
-            >>> byteweld.TrainingEvent("merge", 100, 744).total
-            744
-        """
+        """How much the stage has in total; None if unknown."""
         return self.bytes_total if self.kind == "count" else self.merges_planned
 
 
@@ -131,8 +116,22 @@ class Training:
         >>> tok = byteweld.train(documents=["low low low lower"], vocab_size=300)
         >>> print(tok.training)
         learned 3 of 44 merges; stopped because the best pair occurred fewer than 2 times
-        >>> tok.training.merge_counts
-        (4, 4, 3)
+        >>> tok.training.merge_counts, tok.training.total_tokens
+        ((4, 4, 3), 6)
+        >>> round(tok.training.bytes_per_token, 2)
+        2.83
+        >>> tok.training.encoding_with(None).recipe.encode_pattern is None
+        True
+
+        Its report, which `Tokenizer.save` writes and `byteweld.load` reads by themselves:
+
+        >>> import json, tempfile
+        >>> json.loads(tok.training.render(tok.vocab))["merges_learned"]
+        3
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     tok.training.save(f"{folder}/report.json", tok.vocab)
+        ...     byteweld.Training.load(f"{folder}/report.json", tok.vocab) == tok.training
+        True
     """
 
     recipe: Recipe
@@ -171,35 +170,17 @@ class Training:
 
     @property
     def total_tokens(self) -> int:
-        """Number of tokens in the corpus, split as in the training.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["low low low lower"], vocab_size=300)
-            >>> tok.training.total_tokens
-            6
-        """
+        """Number of tokens in the corpus, split as in the training."""
         return self.first_tokens - sum(self.removed_tokens)
 
     @property
     def bytes_per_token(self) -> float | None:
-        """Bytes per token of the corpus, split as in the training; None if it is empty.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["low low low lower"], vocab_size=300)
-            >>> round(tok.training.bytes_per_token, 2)
-            2.83
-        """
+        """Bytes per token of the corpus, split as in the training; None if it is empty."""
         tokens = self.total_tokens
         return self.total_bytes / tokens if tokens else None
 
     def encoding_with(self, pattern: str | None) -> Training:
-        """Return the same run of a recipe whose vocabulary has this pattern.
-
-        Examples:
-            >>> training = byteweld.train(documents=["low low"], vocab_size=258).training
-            >>> training.encoding_with(None).recipe.encode_pattern is None
-            True
-        """
+        """Return the same run of a recipe whose vocabulary has this pattern."""
         if self.recipe.encode_pattern == pattern:
             return self
         recipe = dataclasses.replace(self.recipe, encode_pattern=pattern)
@@ -213,26 +194,11 @@ class Training:
         """Write the report of the run that made `vocab`, usually to its `report_path`.
 
         The file is JSON and is written atomically. `Tokenizer.save` does this by itself.
-
-        Examples:
-            >>> import tempfile
-            >>> tok = byteweld.train(documents=["low low"], vocab_size=258)
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     tok.training.save(f"{folder}/report.json", tok.vocab)
-            ...     byteweld.Training.load(f"{folder}/report.json", tok.vocab) == tok.training
-            True
         """
         write_atomic(path, self.render(vocab), overwrite=overwrite)
 
     def render(self, vocab: Vocabulary) -> bytes:
-        """Return the content of the report of the run that made `vocab`, as JSON.
-
-        Examples:
-            >>> import json
-            >>> tok = byteweld.train(documents=["low low"], vocab_size=258)
-            >>> json.loads(tok.training.render(tok.vocab))["merges_learned"]
-            2
-        """
+        """Return the content of the report of the run that made `vocab`, as JSON."""
         _check_vocab(vocab)
         facts = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         lists = {name: facts.pop(name) for name in _LISTS}
@@ -258,14 +224,6 @@ class Training:
 
         Raises:
             FormatError: if it is not a report, or about another vocabulary.
-
-        Examples:
-            >>> import tempfile
-            >>> tok = byteweld.train(documents=["low low"], vocab_size=258)
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     tok.save(f"{folder}/tok.json")
-            ...     byteweld.Training.load(f"{folder}/tok.training.json", tok.vocab).stop
-            'size'
         """
         _check_vocab(vocab)
         return read_together(Path(path), lambda file: [file], lambda file: _load(file, vocab))
