@@ -160,16 +160,13 @@ def check_version(what: str, found: object, known: object, path: Path) -> None:
         raise FormatError(f"{what} is {show(found)}; only {known!r} can be read", path=path)
 
 
-def unreadable(path: Path, what: str) -> UnsupportedError:
-    """Return the error for a valid file that a Vocabulary cannot represent exactly."""
-    return UnsupportedError(f"{path}: {what}, which cannot be read yet")
-
-
 def check_keys(value: Mapping[str, object], known: Collection[str], what: str, path: Path) -> None:
     """Reject an unknown key, because it may change ids."""
     unknown = next((key for key in value if key not in known), None)
     if unknown is not None:
-        raise unreadable(path, f"{what} has the key {show(unknown)}")
+        raise UnsupportedError(
+            f"{path}: {what} has the key {show(unknown)}, which cannot be read yet"
+        )
 
 
 def read_object(value: object, what: str, path: Path) -> dict[str, object]:
