@@ -123,7 +123,7 @@ def write_together(
                 stack.callback(made.close)
                 temporary = made.path
             writes.append(_Write(path, data, temporary, replaces))
-        if len(writes) == 1 and _put(path, writes[0].temporary, replaces=replaces):
+        if len(writes) == 1 and _put(path, temporary, replaces=replaces, journaled=False):
             sync_folder(folder)
         else:
             _put_all(writes, journal)
@@ -146,10 +146,11 @@ def _mode_to_keep(path: Path) -> int | None:
     return stat.S_IMODE(mode) & 0o777 if stat.S_ISREG(mode) else None
 
 
-def _put(path: Path, temporary: Path | None, *, replaces: bool) -> bool:
+def _put(path: Path, temporary: Path | None, *, replaces: bool, journaled: bool = True) -> bool:
     """Rename a temporary file to its target, or remove the target if there is none.
 
-    False if the file system has no means to keep a file that exists, so that it takes a journal.
+    Where a rename cannot keep a file that exists, an empty file takes the name first; that takes a
+    journal, and without one the result is False.
     """
     with naming(path):
         if temporary is None:
@@ -158,18 +159,15 @@ def _put(path: Path, temporary: Path | None, *, replaces: bool) -> bool:
             temporary.replace(path)
         else:
             try:
-                return publish(temporary, path)
+                if publish(temporary, path):
+                    return True
+                if not journaled:
+                    return False
+                os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | CLOEXEC, 0o666))
             except FileExistsError:
                 raise exists(path) from None
-    return True
-
-
-def _put_journaled(path: Path, temporary: Path | None, *, replaces: bool) -> None:
-    """Do the same under a journal: without these means, an empty file takes the name first."""
-    if not _put(path, temporary, replaces=replaces) and temporary is not None:
-        with naming(path):
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | CLOEXEC, 0o666))
             temporary.replace(path)
+    return True
 
 
 def _put_all(writes: Sequence[_Write], journal: int) -> None:
@@ -199,7 +197,7 @@ def _put_all(writes: Sequence[_Write], journal: int) -> None:
             main.unlink()
         for path, _, temporary, replaces in writes:
             done.append(path)
-            _put_journaled(path, temporary, replaces=replaces)
+            _put(path, temporary, replaces=replaces)
         sync_folder(main.parent)
     except BaseException as error:
         # What exists is somebody else's.
@@ -239,9 +237,9 @@ def write_folder(folder: Path, files: Mapping[str, bytes], *, overwrite: bool) -
     """
     paths = {folder / name: data for name, data in files.items()}
     is_new = not os.path.lexists(folder)
-    if not is_new and not folder.is_dir():
-        raise FileExistsError(f"{folder} exists and is not a folder; choose another name")
     if not is_new:
+        if not folder.is_dir():
+            raise FileExistsError(f"{folder} exists and is not a folder; choose another name")
         for path in paths:
             check_replaceable(path, overwrite=overwrite)
     real = folder.resolve()
@@ -269,15 +267,10 @@ def _put_folder(folder: Path, files: Mapping[str, bytes], *, is_new: bool) -> bo
     with new_folder(folder) as made:
         if not is_new:
             made.chmod(stat.S_IMODE(folder.stat().st_mode))
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | CLOEXEC
         for name, data in files.items():
-            with naming(folder / name):
-                mode = None if is_new else _mode_to_keep(folder / name)
-                descriptor = os.open(made / name, flags, 0o666)
-                try:
-                    write_synced(descriptor, data, mode)
-                finally:
-                    os.close(descriptor)
+            mode = None if is_new else _mode_to_keep(folder / name)
+            with naming(folder / name), (made / name).open("xb") as file:
+                write_synced(file.fileno(), data, mode)
         sync_folder(made)
         with naming(folder):
             if not is_new and not exchange(made, folder):
@@ -388,7 +381,7 @@ def _complete(folder: Path, entries: Sequence[_Renaming]) -> None:
             temporary = None if entry.temporary is None else folder / entry.temporary
             replaces = entry.old is not None or os.path.lexists(target)
             with contextlib.suppress(FileExistsError):
-                _put_journaled(target, temporary, replaces=replaces)
+                _put(target, temporary, replaces=replaces)
         sync_folder(folder)
     remove_stale(folder, [entry.name for entry in entries])
 
