@@ -134,7 +134,8 @@ def open_peer(
                 # GPT-2's two files have only the model; the copy has the pipeline.
                 tokenizer = module.Tokenizer.from_file(str(copy if format == "gpt2" else file))
                 if format == "gpt2":
-                    tokenizer.model = _read_pair(module, file)
+                    pair = find_files(file) or ()  # byteweld has just read them
+                    tokenizer.model = module.models.BPE.from_file(*map(str, pair))
                 run = _run_tokenizers(tokenizer, specials, num_threads)
         except BaseException as error:
             if not is_failure(error):
@@ -208,12 +209,6 @@ def _run_tiktoken(encoding: Any) -> Run:
 
 
 # ---------------------------------------------------------------------- tokenizers
-
-
-def _read_pair(module: Any, path: Path) -> Any:
-    found = find_files(path)
-    assert found is not None  # byteweld has just read them
-    return module.models.BPE.from_file(*map(str, found))
 
 
 def _run_tokenizers(tokenizer: Any, specials: bool, num_threads: int | None) -> Run:

@@ -133,20 +133,16 @@ def first_difference(one: Encoded, other: Encoded) -> Position | None:
     unequal = ids[:same_length] != other_ids[:same_length]
     if unequal.any():
         document = int(np.searchsorted(offsets, int(np.argmax(unequal)), side="right")) - 1
-    return Position(document, _first_token(ids_of(one, document), ids_of(other, document)))
+    found, expected = ids_of(one, document), ids_of(other, document)
+    shared = min(len(found), len(expected))
+    token = int(np.argmax(np.append(found[:shared] != expected[:shared], True)))
+    return Position(document, token)
 
 
 def ids_of(encoded: Encoded, text: int) -> NDArray[np.uint32]:
     """Return the ids of one document."""
     ids, offsets = encoded
     return ids[offsets[text] : offsets[text + 1]]
-
-
-def _first_token(ids: NDArray[np.uint32], other: NDArray[np.uint32]) -> int:
-    import numpy as np
-
-    shared = min(len(ids), len(other))
-    return int(np.argmax(np.append(ids[:shared] != other[:shared], True)))
 
 
 # ---------------------------------------------------------------------- a whole corpus

@@ -9,16 +9,12 @@ import mmap
 import os
 import re
 import struct
-import tempfile
 import tracemalloc
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import byteweld
 from byteweld import formats, patterns
@@ -36,7 +32,6 @@ from tests.helpers.sections import (
     section,
     the,
 )
-from tests.helpers.strategies import examples
 
 PAGE = Path(__file__).parents[3] / "docs" / "formats" / "bpe1.md"
 PLAIN, GPT2 = the(), the("gpt2")
@@ -101,42 +96,6 @@ def test_special_ids_may_be_anywhere_after_the_bytes() -> None:
     assert bpe1.to_bytes(vocab) == data
 
 
-@st.composite
-def vocabularies(draw: st.DrawFn) -> Vocabulary:
-    role_ids = draw(st.permutations(range(256, 260)))
-    roles = dict(zip(ROLES, role_ids, strict=True))
-    specials = {f"<|{role}|>": token_id for role, token_id in roles.items()}
-    tokens = dict(BYTES)
-    merges = []
-    for _ in range(draw(st.integers(0, 12))):
-        left = draw(st.sampled_from(sorted(tokens)))
-        right = draw(st.sampled_from(sorted(tokens)))
-        if tokens[left] + tokens[right] not in tokens.values():
-            tokens[len(tokens) + 4] = tokens[left] + tokens[right]
-            merges.append((left, right, len(tokens) + 3))
-    tokens |= {token_id: text.encode() for text, token_id in specials.items()}
-    order = draw(st.permutations(merges))  # a merge list need not be in order of id
-    return Vocabulary(tokens, order, special_tokens=specials, roles=roles)
-
-
-@examples(60)
-@given(vocabularies())
-def test_a_saved_vocabulary_loads_equal_and_saves_to_the_same_bytes(vocab: Vocabulary) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        first, second = Path(folder, "1"), Path(folder, "2")
-        formats.save(vocab, first, format="bpe1")
-        loaded = formats.load(first, format="bpe1")
-        formats.save(loaded, second, format="bpe1")
-        assert loaded == vocab
-        assert first.read_bytes() == second.read_bytes()
-
-
-@cache
-def trained() -> byteweld.Tokenizer:
-    text = Path(__file__).read_text("utf-8")
-    return byteweld.train(iter([text]), vocab_size=600, recipe="bpe1", encode_pattern="o200k")
-
-
 def test_version_2_is_written_on_request_or_for_a_pattern(tmp_path: Path) -> None:
     versions = [
         struct.unpack_from("<I", section, 4)[0]
@@ -184,14 +143,6 @@ def test_a_known_pattern_is_stored_by_name_and_accepted_in_full() -> None:
         bpe1.read(section(version=2, pattern=patterns.GPT2.encode(), fingerprint=GPT2.fingerprint))
         == GPT2
     )
-
-
-def test_a_trained_vocabulary_loads_equal_and_encodes_the_same() -> None:
-    tok = trained()
-    loaded = byteweld.Tokenizer(bpe1.read(bpe1.to_bytes(tok.vocab)))
-    assert loaded == tok
-    text = Path(__file__).read_text("utf-8")
-    assert loaded.encode(text, disallowed_special=()) == tok.encode(text, disallowed_special=())
 
 
 def test_every_flipped_bit_is_found() -> None:

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from byteweld import formats, patterns
 from byteweld.errors import FormatError, MissingKeyError, UnsupportedError
 from byteweld.formats import bpetite
 from byteweld.vocab import Vocabulary
-from tests.helpers.strategies import examples
 
 END = "<|endoftext|>"
 GOLDEN_SHA256 = "83e34c1904279229b71aca25d62e8a00d84f3933d83bee909a44b60db9687bc2"
@@ -80,34 +76,6 @@ def test_key_order_and_whitespace_do_not_matter_when_reading(artifact: Path) -> 
     value = json.loads(artifact.read_text())
     artifact.write_text("\n" + json.dumps(dict(reversed(value.items())), indent=1) + "\n")
     assert formats.load(artifact, format="bpetite") == AB
-
-
-@st.composite
-def merge_lists(draw: st.DrawFn) -> list[tuple[int, int]]:
-    tokens = list(BYTES.values())
-    pairs = []
-    for _ in range(draw(st.integers(0, 12))):
-        left = draw(st.integers(0, len(tokens) - 1))
-        right = draw(st.integers(0, len(tokens) - 1))
-        if tokens[left] + tokens[right] not in tokens:
-            pairs.append((left, right))
-            tokens.append(tokens[left] + tokens[right])
-    return pairs
-
-
-@examples(40)
-@given(merge_lists())
-def test_a_saved_vocabulary_loads_equal_and_saves_to_the_same_bytes(
-    pairs: list[tuple[int, int]],
-) -> None:
-    vocab = make(pairs)
-    with tempfile.TemporaryDirectory() as folder:
-        first, second = Path(folder, "1"), Path(folder, "2")
-        formats.save(vocab, first, format="bpetite")
-        loaded = formats.load(first, format="bpetite")
-        formats.save(loaded, second, format="bpetite")
-        assert loaded == vocab
-        assert first.read_bytes() == second.read_bytes()
 
 
 # ---------------------------------------------------------------------- recognition

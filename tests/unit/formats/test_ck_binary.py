@@ -6,14 +6,11 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from byteweld import formats, patterns
 from byteweld._byte_letters import BYTE_TO_CHAR
@@ -37,7 +34,6 @@ from tests.helpers.exports import (
     write,
 )
 from tests.helpers.exports import export as made
-from tests.helpers.strategies import examples
 
 MERGES_SHA256 = "eb7e6040c6ceee165f10bbde7f3f308491d2398250c36dc22a9c29b46a3a1c5d"
 
@@ -163,39 +159,6 @@ def test_reserved_specials_come_before_the_bytes(tmp_path: Path) -> None:
     meta = json.loads((tmp_path / "x" / META).read_text())
     assert (meta["num_reserved_special_tokens"], meta["max_piece_bytes"]) == (2, 2**31 - 1)
     assert formats.load(tmp_path / "x", format="ck") == vocab
-
-
-@st.composite
-def vocabularies(draw: st.DrawFn) -> Vocabulary:
-    ascii_only = draw(st.booleans())
-    letters = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
-    names = st.text(letters, min_size=1).filter(lambda text: text not in BUILT_IN)
-    reserved = draw(st.lists(names, max_size=3, unique=True))
-    base = make(reserved=reserved, ascii_only=ascii_only)
-    first = len(base.special_tokens)
-    # Not `ordinary()`: a special token of one byte outside ASCII is one of those, too.
-    tokens = [token for token_id, token in base.tokens.items() if token_id >= first]
-    pairs = []
-    for _ in range(draw(st.integers(0, 10))):
-        left = draw(st.integers(0, len(tokens) - 1))
-        right = draw(st.integers(0, len(tokens) - 1))
-        if tokens[left] + tokens[right] not in tokens:
-            pairs.append((first + left, first + right))
-            tokens.append(tokens[left] + tokens[right])
-    return make(pairs, reserved=reserved, ascii_only=ascii_only)
-
-
-@examples(60)
-@given(vocabularies())
-def test_a_saved_vocabulary_loads_equal_and_saves_to_the_same_bytes(vocab: Vocabulary) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        first, second = Path(folder, "1"), Path(folder, "2")
-        formats.save(vocab, first, format="ck")
-        loaded = formats.load(first, format="ck")
-        formats.save(loaded, second, format="ck")
-        assert loaded == vocab
-        for name in NAMES:
-            assert (first / name).read_bytes() == (second / name).read_bytes()
 
 
 # ---------------------------------------------------------------------- recognition
