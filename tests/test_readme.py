@@ -2,7 +2,8 @@
 
 A copy of the tracked files stands for the clone. Only the build is replaced: `make` lines are dry
 runs (`make -n`), and `.venv` runs the package under test. All other lines run as they are, in one
-shell that finds neither byteweld nor its Python until the environment is activated.
+shell that finds neither byteweld nor its Python until the environment is activated. What they leave
+in the clone is ignored by git.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ def clone(tmp_path: Path) -> Path:
         if (ROOT / name).is_file() and not name.startswith("benches/record/"):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(ROOT / name, folder / name)
+    for command in (["init", "--quiet"], ["add", "--all"]):
+        subprocess.run(["git", *command], cwd=folder, check=True)
     binaries = write_programs(folder / ".venv" / "bin")
     (binaries / "activate").write_text(f'PATH="{binaries}:$PATH"\n')
     return folder
@@ -72,3 +75,5 @@ def test_the_readme_works_pasted_from_top_to_bottom(clone: Path) -> None:
     seen = [int(status) for status in statuses.read_text().split()]
     for command, status in zip(pasted, seen, strict=True):
         assert status == expected_status(command, []), f"{command}\nexit {status}\n{done.stderr}"
+    untracked = ["git", "ls-files", "--others", "--exclude-standard", "--modified"]
+    assert subprocess.check_output(untracked, cwd=clone, text=True) == ""
