@@ -17,7 +17,7 @@ RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -path crates/by
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart build test test-rust test-python test-all test-wheel test-transformers test-frameworks test-browser test-page test-cluster test-long test-harness fuzz-encode fuzz-files fuzz-cost fuzz-specials fuzz-rust mutate-seeds kill hostile-fs memory soak lint format bench bench-train bench-encode bench-dataset bench-table docs pictures vocabularies page wheel clean
+.PHONY: help quickstart build test test-rust test-python test-all test-wheel test-transformers test-frameworks test-browser test-page test-cluster test-long test-harness fuzz-encode fuzz-files fuzz-cost fuzz-specials fuzz-rust mutate-seeds kill hostile-fs memory allocations soak lint format bench bench-train bench-encode bench-dataset bench-table docs pictures vocabularies page wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -83,7 +83,7 @@ fuzz-encode: $(VENV)/.built $(VENV)/.test ## compare encoding with the reference
 	$(BIN)/python -m tests.fuzz $(ARGS)
 
 # The rest of the harness; all take ARGS="--seconds N --seed S". docs/design/trust.md says what each attacks.
-fuzz-files fuzz-cost fuzz-specials kill hostile-fs memory soak: $(VENV)/.built $(VENV)/.test
+fuzz-files fuzz-cost fuzz-specials kill hostile-fs memory allocations soak: $(VENV)/.built $(VENV)/.test
 	$(BIN)/python -m tests.harness.$(subst -,_,$(@:fuzz-%=%)) $(ARGS)
 
 fuzz-files: ## load mutated files of every format, in watched child processes
@@ -92,6 +92,7 @@ fuzz-specials: ## check that untrusted spans never become special ids
 kill: ## kill every writer before each of its file-system calls
 hostile-fs: ## FIFOs, devices, links, full disks, closed descriptors
 memory: ## measure peak memory by format, compression and policy, within a budget
+allocations: ## run every operation with less memory than it needs
 soak: ## 64 threads, forks, and the memory of millions of calls
 
 mutate-seeds: $(VENV)/.built $(VENV)/.test ## break the readers of the seeds' formats, one check at a time, and see that a test notices
@@ -102,7 +103,7 @@ fuzz-rust: ## fuzz the scanners, SIMD tiers, encoder, trainer and readers of the
 
 # A slice of each, with the same cases every time.
 test-harness: $(VENV)/.built $(VENV)/.test
-	@for name in files cost specials kill hostile_fs memory soak; do \
+	@for name in files cost specials kill hostile_fs memory allocations soak; do \
 		echo "== $$name" && $(BIN)/python -m tests.harness.$$name --seconds 10 || exit 1; \
 	done
 	@echo "== encode" && $(BIN)/python -m tests.fuzz --seconds 10

@@ -12,7 +12,7 @@ import pytest
 
 from byteweld import Tokenizer, _saves, formats
 from byteweld.formats import tiktoken_ranks
-from tests.harness import kill, soak, specials
+from tests.harness import allocations, kill, soak, specials
 from tests.harness.cost import measure
 from tests.harness.files import __main__ as files_program
 from tests.harness.files import kinds
@@ -112,6 +112,21 @@ def test_superlinear_time_is_found(steps, is_found, monkeypatch):
     monkeypatch.setattr(measure, "RETRIES", 1 if is_found else measure.RETRIES)
     found = measure.measure(lambda n: lambda: busy(steps(n)), start=500, floor=0.0005)
     assert (found.problem is not None) == is_found, found
+
+
+# ---------------------------------------------------------------------- allocations
+
+
+def test_an_abort_for_lack_of_memory_is_found():
+    run = Run("allocations", 0, 0)
+    allocations.try_once(run, "large", lambda: lambda: bytes(1 << 30), 1 << 20)
+    allocations.try_once(run, "small", lambda: lambda: bytes(1 << 20), 1 << 30)
+    assert run.findings == []
+    assert dict(run.executions) == {"large: refused": 1, "small: done": 1}
+    allocations.try_once(run, "planted", lambda: os.abort, 1 << 20)
+    assert [finding.partition(";")[0] for finding in run.findings] == [
+        f"planted: with {1 << 20:,} bytes: ended with -{signal.SIGABRT:d}"
+    ]
 
 
 # ---------------------------------------------------------------------- soak

@@ -14,6 +14,10 @@ impl<T> Lazy<T> {
         Self { value: OnceLock::new(), gate: Mutex::new(()) }
     }
 
+    pub(crate) fn is_made(&self) -> bool {
+        self.value.get().is_some()
+    }
+
     pub(crate) fn get_or_make(&self, make: impl FnOnce() -> T) -> Arc<T> {
         if let Some(value) = self.value.get() {
             return Arc::clone(value);

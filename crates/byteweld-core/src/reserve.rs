@@ -19,7 +19,13 @@ const STEP_BYTES: usize = 96 << 10;
 /// Fails if there is not enough memory to start an operation. Small allocations, and those of
 /// libraries and the system, abort if they fail, so what they need is tried first.
 pub fn check_memory() -> Result<()> {
-    if is_available(FIXED_BYTES) { Ok(()) } else { Err(failed::<u8>(FIXED_BYTES)) }
+    check_memory_for(0)
+}
+
+/// The same for an operation that allocates up to this many bytes more, in many pieces.
+pub fn check_memory_for(bytes: usize) -> Result<()> {
+    let bytes = bytes.saturating_add(FIXED_BYTES);
+    if is_available(bytes) { Ok(()) } else { Err(failed::<u8>(bytes)) }
 }
 
 /// Fails if there is not enough memory for a step of an operation, whose small allocations abort.

@@ -78,7 +78,8 @@ pub(crate) fn ids<'py>(object: &Bound<'py, PyAny>) -> PyResult<Ids<'py>> {
     if let Some(ids) = array(object)? {
         return Ok(ids);
     }
-    let mut ids = Vec::with_capacity(object.len().unwrap_or(0).min(TRUSTED_LENGTH));
+    let mut ids = Vec::new();
+    reserve(object.py(), &mut ids, object.len().unwrap_or(0).min(TRUSTED_LENGTH))?;
     for id in object.try_iter()? {
         reserve(object.py(), &mut ids, 1)?;
         ids.push(id_of(&id?)?);
@@ -145,12 +146,38 @@ pub(crate) fn texts(object: &Bound<'_, PyAny>) -> PyResult<Vec<Text>> {
             "expected a sequence of str or bytes, found {name}"
         )));
     }
-    let mut texts = Vec::with_capacity(object.len().unwrap_or(0).min(TRUSTED_LENGTH));
+    let mut texts = Vec::new();
+    reserve(object.py(), &mut texts, object.len().unwrap_or(0).min(TRUSTED_LENGTH))?;
     for text in object.try_iter()? {
         reserve(object.py(), &mut texts, 1)?;
         texts.push(text?.extract()?);
     }
     Ok(texts)
+}
+
+/// Reads tokens as (id, bytes) from any iterable.
+pub(crate) fn tokens(object: &Bound<'_, PyAny>) -> PyResult<Vec<(u32, Vec<u8>)>> {
+    let py = object.py();
+    let mut tokens: Vec<(u32, Vec<u8>)> = Vec::new();
+    for token in object.try_iter()? {
+        let (id, bytes): (u32, Bound<'_, PyBytes>) = token?.extract()?;
+        let mut copied = Vec::new();
+        reserve(py, &mut copied, bytes.as_bytes().len())?;
+        copied.extend_from_slice(bytes.as_bytes());
+        reserve(py, &mut tokens, 1)?;
+        tokens.push((id, copied));
+    }
+    Ok(tokens)
+}
+
+/// Reads merges as (left, right, new) from any iterable.
+pub(crate) fn merges(object: &Bound<'_, PyAny>) -> PyResult<Vec<(u32, u32, u32)>> {
+    let mut merges = Vec::new();
+    for merge in object.try_iter()? {
+        reserve(object.py(), &mut merges, 1)?;
+        merges.push(merge?.extract()?);
+    }
+    Ok(merges)
 }
 
 /// The requested number of threads, or one per processor.

@@ -12,13 +12,16 @@ use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString};
 
-use crate::convert::{id_of, ids, import_numpy, texts};
+use crate::convert::{self, id_of, ids, import_numpy, texts};
 use crate::engine::{Engine, Ragged, bytes_object};
-use crate::error::{raise, reserve};
+use crate::error::{check_memory, raise, reserve};
 use crate::inputs::Arguments;
 use crate::lists;
 use crate::stream::{Events, StreamArguments, encode_corpus};
 use crate::text::Text;
+
+/// What recovering the merges of ranks allocates at most for a token, with Python's objects.
+const RECOVERY_BYTES: usize = 512;
 
 /// How often a thread checks whether another one has finished building the engine.
 const WAIT: Duration = Duration::from_millis(1);
@@ -367,15 +370,16 @@ impl Pieces {
 
 /// Recovers the merges of a rank file; None unless every token re-splits into exactly two parts.
 #[pyfunction]
-pub(crate) fn recover_merges(
-    py: Python<'_>,
-    tokens: Vec<(u32, Vec<u8>)>,
-) -> PyResult<Option<Vec<(u32, u32, u32)>>> {
+pub(crate) fn recover_merges(tokens: &Bound<'_, PyAny>) -> PyResult<Option<Vec<(u32, u32, u32)>>> {
+    let py = tokens.py();
+    check_memory(py, RECOVERY_BYTES * tokens.len()?)?;
+    let tokens = convert::tokens(tokens)?;
     py.detach(|| core::recover_merges(tokens)).map_err(|e| raise(py, e))
 }
 
 /// The canonical form shared by all spellings of a recognized pattern; None for any other pattern.
 #[pyfunction]
-pub(crate) fn canonical_pattern(py: Python<'_>, pattern: &str) -> Option<String> {
-    py.detach(|| byteweld_core::pretoken::canonical_pattern(pattern))
+pub(crate) fn canonical_pattern(py: Python<'_>, pattern: &str) -> PyResult<Option<String>> {
+    check_memory(py, 0)?;
+    Ok(py.detach(|| byteweld_core::pretoken::canonical_pattern(pattern)))
 }

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
 use crate::convert::{DETACH_BYTES, threads};
-use crate::error::raise;
+use crate::error::{check_memory, raise};
 use crate::lists::Integers;
 use crate::output::{known_handler, string, string_with};
 use crate::specials::{SpecialTexts, Specials};
@@ -91,7 +91,9 @@ impl Engine {
     /// Builds the engine of a `byteweld.Vocabulary`.
     pub(crate) fn new(vocab: &Bound<'_, PyAny>) -> PyResult<Self> {
         let (encoder, specials) = prepare(vocab)?;
-        let integers = Integers::new(encoder.tokens().end());
+        let end = encoder.tokens().end();
+        check_memory(vocab.py(), size_of::<usize>() * end as usize)?;
+        let integers = Integers::new(end);
         Ok(Self { encoder, integers, specials: SpecialTexts::new(specials) })
     }
 

@@ -27,6 +27,12 @@ pub(crate) fn raise(py: Python<'_>, error: Error) -> PyErr {
     make(py, error).unwrap_or_else(|failure| failure)
 }
 
+/// Creates a `MemoryError` if there is not enough memory for an operation that allocates up to this
+/// many bytes, and what every operation does.
+pub(crate) fn check_memory(py: Python<'_>, bytes: usize) -> PyResult<()> {
+    byteweld_core::reserve::check_memory_for(bytes).map_err(|error| raise(py, error))
+}
+
 /// Reserves space for more items, or creates a `MemoryError`.
 pub(crate) fn reserve<T>(py: Python<'_>, list: &mut Vec<T>, more: usize) -> PyResult<()> {
     byteweld_core::reserve::reserve(list, more).map_err(|error| raise(py, error))

@@ -10,10 +10,13 @@ use byteweld_core::train::{
 use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::convert::threads;
+use crate::convert::{merges, threads};
 use crate::counts::{Counts, Table};
-use crate::error::raise;
+use crate::error::{check_memory, raise};
 use crate::names::ByName;
+
+/// What Python needs at most for a learned merge.
+const OBJECT_BYTES: usize = 384;
 
 /// (left, right, new, count, removed)
 type LearnedMerge = (u32, u32, u32, u64, u64);
@@ -68,7 +71,7 @@ pub(crate) fn train(
     max_new_ids: usize,
     reserved: Vec<(Vec<u8>, u32)>,
     forbidden: Vec<Vec<u8>>,
-    known: Vec<(u32, u32, u32)>,
+    known: &Bound<'_, PyAny>,
     tie_break: ByName<TieBreak>,
     min_frequency: u64,
     max_token_bytes: Option<usize>,
@@ -84,7 +87,7 @@ pub(crate) fn train(
         max_new_ids,
         reserved,
         forbidden,
-        known: known
+        known: merges(known)?
             .into_iter()
             .map(|(left, right, new)| KnownMerge { left, right, new })
             .collect(),
@@ -131,6 +134,7 @@ pub(crate) fn train(
         Stop::NoPairs => "no pairs",
         Stop::MinFrequency => "min frequency",
     };
+    check_memory(py, OBJECT_BYTES * trained.merges.len())?;
     let merges = as_tuples(&trained.merges)?;
     Ok((merges, stop, trained.first_tokens, layout.as_secs_f64(), steps_as_tuples(steps)))
 }

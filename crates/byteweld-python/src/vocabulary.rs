@@ -9,7 +9,8 @@ use byteweld_core::rewrite::{
 };
 use pyo3::prelude::*;
 
-use crate::error::raise;
+use crate::convert::{merges, tokens};
+use crate::error::{check_memory, raise};
 use crate::names::ByName;
 use crate::table::Table;
 
@@ -71,6 +72,9 @@ impl NormalArgument {
     }
 }
 
+/// What is copied of a token and its merge, except its bytes.
+const COPIED_BYTES: usize = 128;
+
 /// Tokens as (id, bytes).
 type Pairs = Vec<(u32, Vec<u8>)>;
 
@@ -78,28 +82,25 @@ fn slices(tokens: &Pairs) -> Vec<(u32, &[u8])> {
     tokens.iter().map(|(id, token)| (*id, &token[..])).collect()
 }
 
-/// The pairs that a method without arguments yields.
-fn pairs(vocab: &Bound<'_, PyAny>, method: &str) -> PyResult<Pairs> {
-    vocab.call_method0(method)?.try_iter()?.map(|pair| pair?.extract()).collect()
-}
-
 /// Prepares a vocabulary; also returns the text of each of its special tokens.
 pub(crate) fn prepare(vocab: &Bound<'_, PyAny>) -> PyResult<(core::Encoder, Vec<String>)> {
     let py = vocab.py();
     let traits: Traits = vocab.call_method0("traits")?.extract()?;
-    let added_bytes = pairs(vocab, "not_ordinary")?;
+    // The largest copies; the encoder checks what it needs itself.
+    check_memory(py, COPIED_BYTES * vocab.len()?)?;
+    let added_bytes = tokens(&vocab.call_method0("not_ordinary")?)?;
     let looks_up_first =
         traits.ignore_merges || vocab.getattr("_makes_every_token")?.is_truthy()?;
     let table: Option<Py<Table>> = vocab.getattr("_table")?.extract()?;
     let ordinary;
-    let (tokens, merges) = match &table {
+    let (all, all_merges) = match &table {
         Some(table) => {
             let table = table.get();
             (table.ordinary(&added_bytes), table.merges_in_order().to_vec())
         }
         None => {
-            ordinary = pairs(vocab, "ordinary")?;
-            (slices(&ordinary), vocab.getattr("_merges")?.extract()?)
+            ordinary = tokens(&vocab.call_method0("ordinary")?)?;
+            (slices(&ordinary), merges(&vocab.getattr("_merges")?)?)
         }
     };
     let added: Vec<AddedToken> = traits.added_tokens.into_iter().map(added_token).collect();
@@ -114,8 +115,8 @@ pub(crate) fn prepare(vocab: &Bound<'_, PyAny>) -> PyResult<(core::Encoder, Vec<
         let normalizer =
             traits.normalizer.into_iter().map(NormalArgument::into_step).collect::<Result<_, _>>();
         core::Encoder::new(core::Vocabulary {
-            tokens,
-            merges,
+            tokens: all,
+            merges: all_merges,
             layout,
             ranking: match traits.ranking.0 {
                 Ranking::Merges if looks_up_first => Ranking::MergesAfterLookup,

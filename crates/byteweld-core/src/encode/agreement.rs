@@ -11,11 +11,15 @@ use super::sink::WithEnds;
 use super::specials::Allowed;
 use super::vocabulary::Gaps;
 use crate::error::Result;
+use crate::reserve::check_memory_for;
 use crate::watch::Watch;
 
 /// Bytes that the search may read per byte of text. It reads a byte again if a long token almost
 /// matches; a vocabulary built for that could make it quadratic.
 const MAX_READS_PER_BYTE: usize = 512;
+
+/// What the trie takes for a token while it is built, at most.
+const TRIE_BYTES: usize = 128;
 
 /// Pre-tokens, and those on which longest match and merging agree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,6 +39,7 @@ impl Encoder {
         allowed: &Allowed<'_>,
         watch: &Watch,
     ) -> Result<Option<Agreement>> {
+        check_memory_for(TRIE_BYTES * self.ordinary.len())?;
         let trie = self.all_tokens();
         let Some(trie) = &*trie else { return Ok(None) };
         self.pool.with_scratch(|scratch| {

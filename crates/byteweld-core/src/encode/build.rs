@@ -16,13 +16,36 @@ use crate::decode::TokenTable;
 use crate::error::Result;
 use crate::lazy::Lazy;
 use crate::pretoken::Pretokenizer;
+use crate::reserve::check_memory_for;
 use crate::rewrite::AddedTokens;
+
+/// What all tables of a vocabulary take while they are built, at most.
+fn tables_bytes<B: AsRef<[u8]>>(
+    tokens: &[(u32, B)],
+    added: &[(u32, B)],
+    merges: usize,
+    ranking: Ranking,
+) -> usize {
+    let bytes_of = |tokens: &[(u32, B)]| -> usize {
+        tokens.iter().map(|(_, token)| token.as_ref().len()).sum()
+    };
+    let bytes = bytes_of(tokens);
+    // Special tokens are found by automata.
+    let finders = 64 * bytes_of(added);
+    let tables = 128 * (tokens.len() + added.len()) + 64 * merges + 4 * bytes + finders;
+    match ranking {
+        Ranking::Merges | Ranking::MergesAfterLookup => tables,
+        // All prefixes and suffixes that are tokens.
+        Ranking::Ids => tables + 256 * tokens.len() + 32 * bytes,
+    }
+}
 
 impl Encoder {
     /// Prepares a vocabulary.
     pub fn new(vocabulary: Vocabulary<impl AsRef<[u8]>>) -> Result<Self> {
         let Vocabulary { tokens, merges, layout, ranking, added, added_bytes, pattern, .. } =
             vocabulary;
+        check_memory_for(tables_bytes(&tokens, &added_bytes, merges.len(), ranking))?;
         let pretokenizer = Pretokenizer::new(pattern.as_deref())?;
         let num_ordinary = tokens.len();
         let mut all = tokens;

@@ -19,6 +19,7 @@ use super::{Encoder, Sink};
 use crate::cpu::{self, Work};
 use crate::error::Result;
 use crate::pretoken::Splitter;
+use crate::reserve::check_step;
 
 /// A longer pre-token or segment is not worth caching.
 const MAX_BATCHED_BYTES: usize = 1 << 16;
@@ -149,6 +150,9 @@ impl<'e, S: Sink> Lookup<'e, S> {
             let range = start as usize..end as usize;
             let mut flag = 0;
             if should_be_cut(&text[range.clone()]) {
+                if cut_points.is_none() {
+                    check_step()?;
+                }
                 let cut_points = cut_points.get_or_insert_with(|| self.encoder.cut_points());
                 let mut next = range.start;
                 while next < range.end {

@@ -12,6 +12,10 @@ use super::Encoder;
 use super::scratch::Scratch;
 use super::specials::Allowed;
 use crate::error::{Error, Result};
+use crate::reserve::check_memory_for;
+
+/// What a token takes if the text could start it: its sequence of ids, twice.
+const POSSIBILITY_BYTES: usize = 256;
 
 impl Encoder {
     /// The certain ids, and the sequences that the rest of the text could start, ascending.
@@ -34,6 +38,7 @@ impl Encoder {
                     .to_owned(),
             ));
         }
+        check_memory_for(POSSIBILITY_BYTES * self.ordinary.len())?;
         let (mut ids, mut stable) = self.last_pretoken(text.as_bytes(), allowed)?;
         if stable == ids.len() {
             return Ok((ids, Vec::new()));

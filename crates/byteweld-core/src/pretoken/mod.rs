@@ -247,6 +247,10 @@ impl Pretokenizer {
         match &*self.kind {
             Kind::Automaton(automaton) => Some(Arc::clone(automaton)),
             Kind::Scanner(scanned) => {
+                // The compiler aborts if memory runs out. Without cut points, work is only slower.
+                if !scanned.automaton.is_made() && check_memory().is_err() {
+                    return None;
+                }
                 let make = || Automaton::new(&scanned.alternatives).map(Arc::new);
                 scanned.automaton.get_or_make(make).as_ref().clone()
             }

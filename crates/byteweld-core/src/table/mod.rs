@@ -74,6 +74,11 @@ impl VocabTable {
         (start < end).then(|| &self.bytes[start as usize..end as usize])
     }
 
+    /// The bytes that the table takes in memory.
+    pub fn size(&self) -> usize {
+        size_of_val(&self.starts[..]) + self.bytes.len() + size_of_val(&self.merges[..])
+    }
+
     /// All tokens in order of id.
     pub fn tokens(&self) -> impl Iterator<Item = (u32, &[u8])> {
         (0..self.starts.len() as u32 - 1).filter_map(|id| Some((id, self.get(id)?)))

@@ -25,7 +25,7 @@ use crate::decode::TokenTable;
 use crate::encode::merge::{NO_ID, NO_RANK, PairTable, are_compatible};
 use crate::error::Result;
 use crate::hash::multiply_hash;
-use crate::reserve::reserve;
+use crate::reserve::{check_memory_for, reserve};
 use crate::watch::Watch;
 
 /// Pre-tokens of up to this many bytes are merged.
@@ -78,9 +78,10 @@ pub(crate) struct Matcher {
 }
 
 impl Matcher {
-    /// Prepares for some merges; `None` if they are far from proper.
+    /// Prepares for some merges; `None` if they are far from proper, or if there is not enough memory.
     pub(crate) fn new(tables: MergeTables<'_>) -> Option<Self> {
         let MergeTables { byte_ids, tokens, .. } = tables;
+        check_memory_for(BYTES_PER_TOKEN * tokens.end() as usize).ok()?;
         let (mut origins, untimely) = find_origins(tables)?;
         let bytes_of = |id: u32| tokens.get(id).unwrap_or_default();
         let untimely: Vec<&[u8]> = untimely.into_iter().map(bytes_of).collect();
@@ -246,6 +247,9 @@ fn find_origins(
     untimely.dedup(); // the merges of one token are mostly adjacent
     Some((origins, untimely))
 }
+
+/// What building a [`Matcher`] allocates at most.
+const BYTES_PER_TOKEN: usize = 128;
 
 /// Building a [`Matcher`] takes about as long as merging this many bytes.
 const BYTES_BEFORE_BUILD: usize = 1 << 18;
