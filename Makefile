@@ -17,7 +17,7 @@ RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -path crates/by
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart build test test-rust test-python test-all test-wheel test-transformers test-frameworks test-browser test-page test-cluster test-long test-harness fuzz-encode fuzz-files fuzz-cost fuzz-specials fuzz-rust mutate-seeds kill hostile-fs memory allocations soak lint format bench bench-train bench-encode bench-dataset bench-table docs pictures vocabularies page wheel clean
+.PHONY: help quickstart build check test test-rust test-python test-all test-wheel test-transformers test-frameworks test-browser test-page test-cluster test-long test-harness fuzz-encode fuzz-files fuzz-cost fuzz-specials fuzz-rust mutate-seeds kill hostile-fs memory allocations soak lint format bench bench-train bench-encode bench-dataset bench-table docs pictures vocabularies page wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -26,6 +26,14 @@ quickstart: $(VENV)/.built ## build, then train a first tokenizer on Python's ow
 	@$(BIN)/byteweld quickstart
 
 build: $(VENV)/.built ## make .venv and build the release extension into it
+
+# What needs no compiler, no browser and no long-running processes, with the fewest random examples.
+check: $(VENV)/.built $(VENV)/.test $(VENV)/.lint ## lint Python and run the quick tests of modules, in less than a minute
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy --no-error-summary
+	BYTEWELD_EXAMPLES=0 $(BIN)/python -m pytest -q -n auto --dist worksteal tests/unit tests/property tests/test_*.py \
+		-m "not slow and not browser and not heavy"
 
 test: test-rust test-python ## run all tests with light peers, in minutes
 

@@ -46,6 +46,24 @@ settings.register_profile(
 settings.load_profile("byteweld")
 
 
+# Files of the folders of `make check` whose tests start processes that work, or take seconds.
+HEAVY = {
+    *("test_c_reader", "test_damaged_files", "test_distributed", "test_distributed_comparing"),
+    *("test_distributed_counting", "test_distributed_proving", "test_end_to_end", "test_formats"),
+    *("test_fuzz_encode", "test_hard_corpora", "test_harness", "test_harness_files"),
+    *("test_harness_specials", "test_hf_tokenizer_json", "test_hostile_arguments", "test_kills"),
+    *("test_limits", "test_many_specials", "test_memory", "test_mutants", "test_notebooks"),
+    *("test_out_of_memory", "test_out_of_memory_encoding", "test_reading_limits", "test_run"),
+    *("test_run_memory", "test_slices", "test_tables", "test_unfinished"),
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.stem in HEAVY:
+            item.add_marker("heavy")
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """The folder of large corpora, real vocabularies and frozen answers, if it exists."""

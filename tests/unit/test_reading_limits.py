@@ -149,7 +149,8 @@ def test_the_peak_is_within_the_budget(kind, suffix, tmp_path):
     extension, options = FORMATS[kind]
     path = tmp_path / f"a.{extension}{suffix}"
     write(path, blocks(kind, Run("test", 1, 0).random(kind), 12_000_000, bad=False))
-    for policy in POLICIES:
+    # A policy reads alike what comes out of any decoder: one of each kind is enough.
+    for policy in POLICIES if suffix in ("", ".gz") else ("skip",):
         measured = count(path, *options, "--on-error", policy, budget=200_000_000)
         assert measured.code == 0, measured.message
         assert measured.peak <= 200_000_000

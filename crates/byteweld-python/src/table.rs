@@ -9,14 +9,14 @@ use crate::convert::{new_bytes, tokens};
 use crate::error::check_memory;
 
 /// What reading a vocabulary allocates at most, as a multiple of the file.
-const READ_FACTOR: usize = 8;
+pub(crate) const READ_FACTOR: usize = 8;
 
 /// What work on a table allocates at most: as a multiple of the table, and for each token.
 const WORK_FACTOR: usize = 4;
 const WORK_BYTES: usize = 128;
 
 /// What Python needs at most for a token or a merge.
-const OBJECT_BYTES: usize = 256;
+pub(crate) const OBJECT_BYTES: usize = 256;
 
 /// Returns the CRC-32C of some data.
 #[pyfunction]

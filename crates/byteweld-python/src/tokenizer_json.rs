@@ -5,9 +5,10 @@ use byteweld_core::table::hugging_face as core;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::error::raise;
+use crate::convert::new_bytes;
+use crate::error::{check_memory, raise};
 use crate::names::Named;
-use crate::table::Table;
+use crate::table::{OBJECT_BYTES, READ_FACTOR, Table};
 use crate::vocabulary::{Added, added_token};
 
 /// What a pattern is, and its source if it has one.
@@ -46,6 +47,7 @@ impl TokenizerJson {
     /// Reads a file.
     #[staticmethod]
     fn read(py: Python<'_>, data: &[u8]) -> PyResult<Self> {
+        check_memory(py, READ_FACTOR * data.len())?;
         let read = || {
             let mut file = core::TokenizerJson::read(data)?;
             let template = std::mem::replace(&mut file.template, Ok(Default::default()))?;
@@ -69,8 +71,9 @@ impl TokenizerJson {
         let core::Tokens::Sparse(all, merges) = &self.inner.tokens else {
             return Ok((tokens, Vec::new()));
         };
+        check_memory(py, OBJECT_BYTES * (all.len() + merges.len()))?;
         for (id, token) in all {
-            tokens.set_item(id, PyBytes::new(py, token))?;
+            tokens.set_item(id, new_bytes(py, token)?)?;
         }
         Ok((tokens, merges.clone()))
     }
