@@ -184,6 +184,9 @@ clean: ## remove everything that was built
 
 # ---------------------------------------------------------------------------- the environment
 
+.PHONY: environments
+environments: $(HEAVY)/.installed $(CLUSTER)/.installed $(DOCS)/.installed # those of test-all
+
 $(VENV)/.tools:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --upgrade pip 'maturin==1.16.0'
