@@ -255,13 +255,13 @@ Use = Callable[[Tokenizer, str, list[int]], object]
 
 
 def _use(use: Use, changes: dict[str, Any], folder: Path) -> Call:
-    tok = with_traits(byteweld.load(folder / "huggingface").vocab, **changes)
+    tok = Tokenizer(with_traits(byteweld.load(folder / "huggingface").vocab, **changes))
     text = (folder / "a.txt").read_text()
     return partial(use, tok, text, tok.encode(text))
 
 
 USES: dict[str, Use] = {
-    "build": lambda tok, text, ids: with_traits(tok.vocab).encode("hello"),
+    "build": lambda tok, text, ids: Tokenizer(with_traits(tok.vocab)).encode("hello"),
     "encode": lambda tok, text, ids: tok.encode(text),
     "array": lambda tok, text, ids: tok.encode_to_numpy(text),
     "batch": lambda tok, text, ids: tok.encode_batch([text] * 3, num_threads=2),
