@@ -193,7 +193,7 @@ def start(folder: Path, *arguments: str, **environment: str) -> subprocess.Popen
 
 def wait_for_slices(process: subprocess.Popen[str], work: Path, number: int) -> int:
     """Wait until this many slices are done; return how many are."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240  # only a hang takes so long
     while process.poll() is None and time.monotonic() < deadline:
         done = len(list(work.glob("slices/*.json")))
         if done >= number:

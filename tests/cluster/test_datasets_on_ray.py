@@ -165,7 +165,7 @@ def test_a_driver_is_killed_again_and_again(
         process = subprocess.Popen(
             [sys.executable, "-m", "byteweld", *line], cwd=tmp_path, stderr=subprocess.DEVNULL
         )
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240  # only a hang takes so long
         while process.poll() is None and time.monotonic() < deadline:
             if len(list(work.glob(f"{stage}/*.json"))) >= 3 + 15 * number * (stage == "slices"):
                 break
@@ -244,7 +244,7 @@ def test_work_in_an_object_store_goes_on(
         [sys.executable, "-m", "byteweld", *line], cwd=tmp_path, stderr=subprocess.DEVNULL
     )
     system = s3()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 240  # only a hang takes so long
     while process.poll() is None and time.monotonic() < deadline:
         system.invalidate_cache()
         if len(system.glob("bucket/killed/.unfinished/slices/*.json")) > 5:
