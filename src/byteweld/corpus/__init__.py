@@ -115,10 +115,10 @@ class Reading:
     on_error: OnError = "fail"
 
     def __post_init__(self) -> None:
-        for name in ("separator", "field", "on_error"):
-            value = getattr(self, name)
-            if value is not None or name != "separator":
-                check_text(name, value)
+        check_text("field", self.field)
+        check_text("on_error", self.on_error)
+        if self.separator is not None:
+            check_text("separator", self.separator)
         if self.separator == "":
             raise ValueError("separator is empty; it must be at least one byte")
 
@@ -211,24 +211,18 @@ class Corpus:
             self.table is not None
             or self.reading.on_error == "skip"
             or self.reading.json_lines
-            or any(
-                extension in RECORD_EXTENSIONS or extension in TABLE_EXTENSIONS
-                for extension in map(extension_of, self._names())
-            )
+            or self._has(*RECORD_EXTENSIONS, *TABLE_EXTENSIONS)
         )
 
     @property
     def has_tables(self) -> bool:
         """Whether any file is a table."""
-        return any(extension_of(name) in TABLE_EXTENSIONS for name in self._names())
+        return self._has(*TABLE_EXTENSIONS)
 
     @property
     def has_compressed(self) -> bool:
         """Whether any file is compressed, so that its size is not the size of its text."""
-        return any(
-            name.endswith(COMPRESSED_SUFFIXES) or extension_of(name) in TABLE_EXTENSIONS
-            for name in self._names()
-        )
+        return self.has_tables or any(name.endswith(COMPRESSED_SUFFIXES) for name in self._names())
 
     @property
     def num_dictionaries(self) -> int:
@@ -236,6 +230,9 @@ class Corpus:
         if not any(name.endswith(DICTIONARY_SUFFIXES) for name in self._names()):
             return 0
         return 2 if self.reading.on_error == "skip" else 1
+
+    def _has(self, *extensions: str) -> bool:
+        return any(extension_of(name) in extensions for name in self._names())
 
     def _names(self) -> Iterator[str]:
         return (file_name(whole_file(file)).lower() for file in self.files)
@@ -262,11 +259,9 @@ class Corpus:
         Nothing is held in memory but a block and, of JSON lines, a record. `progress` is called
         with the bytes read.
         """
-        counts, outside, files, skipped = count_bytes(
-            self.engine_arguments(), alphabet=alphabet, progress=progress
-        )
-        first = None if outside is None else Outside(*outside)
-        return ByteCounts(counts, first, files, skipped)
+        given = self.engine_arguments()
+        counts, outside, *rest = count_bytes(given, alphabet=alphabet, progress=progress)
+        return ByteCounts(counts, outside and Outside(*outside), *rest)
 
     def engine_arguments(self) -> dict[str, Any]:
         """Return what the engine reads, and how; all its functions take these arguments."""
