@@ -236,6 +236,8 @@ class Vocabulary(Traits):
         <Vocabulary 258 tokens, 1 merges, 1 special, sha f3483448>
         >>> vocab.merges, vocab.tokens[256], vocab.ids[b"ab"], dict(vocab.special_tokens)
         ([(b'a', b'b')], b'ab', 256, {'<|end|>': 257})
+        >>> list(vocab.ordinary())[255:], list(vocab.not_ordinary()), vocab.extras
+        ([(255, b'\\xff'), (256, b'ab')], [(257, b'<|end|>')], ())
         >>> byteweld.Tokenizer(vocab).encode("abc")
         [256, 99]
     """
@@ -570,36 +572,18 @@ class Vocabulary(Traits):
         return frozenset(i for i in own if i in others or i not in never)
 
     def ordinary(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (id, bytes) of every token that is neither added nor a twin, in order of id.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["low low"], vocab_size=259, eos="<|end|>")
-            >>> list(tok.vocab.ordinary())[256:]
-            [(256, b'lo'), (257, b'low')]
-        """
+        """Yield (id, bytes) of every token that is neither added nor a twin, in order of id."""
         other = self._only_added | self.twins
         return ((i, t) for i, t in self.tokens.items() if i not in other)
 
     def not_ordinary(self) -> Iterator[tuple[int, bytes]]:
-        """Yield (id, bytes) of the added tokens and twins, in order of id.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["low low"], vocab_size=259, eos="<|end|>")
-            >>> list(tok.vocab.not_ordinary())
-            [(258, b'<|end|>')]
-        """
+        """Yield (id, bytes) of the added tokens and twins, in order of id."""
         other = sorted(self._only_added | self.twins)
         return ((i, token) for i in other if (token := self._token(i)) is not None)
 
     @property
     def extras(self) -> tuple[str, ...]:
-        """Names of the features of this vocabulary that many formats cannot hold.
-
-        Examples:
-            >>> tokens = {b: bytes([b]) for b in range(256)}
-            >>> byteweld.Vocabulary(tokens, normalizer=["nfc"]).extras
-            ('normalizer',)
-        """
+        """Names of the features of this vocabulary that many formats cannot hold."""
         ids = [added.id for added in self.added_tokens]
         prefix_space = "prefix-space" in self.steps
         found = {
@@ -622,12 +606,7 @@ class Vocabulary(Traits):
 
     @property
     def merges(self) -> list[tuple[bytes, bytes]]:
-        """Merges in rank order as (left bytes, right bytes).
-
-        Examples:
-            >>> byteweld.train(documents=["low low"], vocab_size=258).vocab.merges
-            [(b'l', b'o'), (b'lo', b'w')]
-        """
+        """Merges in rank order as (left bytes, right bytes)."""
         return [(self.tokens[left], self.tokens[right]) for left, right, _ in self._merges]
 
     def __len__(self) -> int:
