@@ -88,11 +88,7 @@ def test_special_tokens_are_treated_the_same_on_both_sides(run, saved, corpus, t
     line = ("prove", "tokenizer.json", "texts", "--json")
     special, again, plain = (
         json.loads(run(*line, *flags).out)
-        for flags in [
-            (),
-            ("--special-text", "special"),
-            ("--special-text", "text"),
-        ]
+        for flags in [(), ("--special-text", "special"), ("--special-text", "text")]
     )
     assert plain["identical"] is special["identical"] is True
     assert plain["tokens"] - special["tokens"] == len(tiny.encode_ordinary("<|endoftext|>")) - 1

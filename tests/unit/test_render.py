@@ -10,16 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from byteweld.markup import joined
-from byteweld.render import (
-    Span,
-    columns,
-    spans,
-    tile,
-    to_ansi,
-    visible,
-    visible_name,
-    width,
-)
+from byteweld.render import Span, columns, spans, tile, to_ansi, visible, visible_name, width
 from byteweld.report import Tokens
 from byteweld.vocab import Vocabulary
 
@@ -121,11 +112,7 @@ def test_every_color_code_is_closed_and_removing_them_leaves_the_text():
 
 def test_columns_are_aligned_by_terminal_width():
     rows = [["漢字", "1"], ["a", "22"], ["\x1b[1mbold\x1b[0m", "333"]]
-    assert list(columns(rows, right=[1])) == [
-        "漢字    1",
-        "a      22",
-        "\x1b[1mbold\x1b[0m  333",
-    ]
+    assert list(columns(rows, right=[1])) == ["漢字    1", "a      22", "\x1b[1mbold\x1b[0m  333"]
     assert list(columns([["a", ""], ["bb", "c"]])) == ["a", "bb  c"]
     assert list(columns([])) == []
     assert (width("🙂"), width("ก\u0e34"), width("")) == (2, 1, 0)

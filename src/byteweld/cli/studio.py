@@ -72,10 +72,7 @@ def run(
     # Somebody who names no tokenizer may be new here.
     first_view = "tokens" if opened else "how"
     session = Session(opened or [_quickstart()], first_view, given)
-    with (
-        StudioServer(session, port) as server,
-        contextlib.ExitStack() as stack,
-    ):
+    with StudioServer(session, port) as server, contextlib.ExitStack() as stack:
         _output.lines([server.url])
         _output.flush()
         _output.say("serving the studio; press Ctrl-C to stop")
