@@ -66,17 +66,21 @@ class Result(Displayable):
     ours: Ours
     peer: peers.Peer
     proof: proof.Proof
-    files: int  # as `skipped` below, up to the document that stopped it
-    skipped: int  # malformed documents
+    files: int  # up to the document that stopped it
+    skipped: int  # malformed documents, up to that one
     threads: int  # of each task, if there are tasks
     seconds: float
     runner: str = "local"
     kept: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def is_identical(self) -> bool:
+        """Whether something was compared, and all of it was equal."""
+        return not self.proof.is_over and self.proof.documents > 0
+
     def report(self) -> Report:
         """Return the verdict, the difference if there is one, and the speeds."""
         found, difference = self.proof, self.proof.difference
-        is_identical = not found.is_over and found.documents > 0
         sides = [] if difference is None else list(_sides(self, difference))
         coded: list[tuple[str, Words]] = [(name, Code(words)) for name, words in sides]
         text = f"{_output.size(found.bytes)} in {_output.amount(self.files, 'file')}"
@@ -87,7 +91,7 @@ class Result(Displayable):
             InText(Text([text]), self._speeds()),
             OnPage(Section("first difference", Facts(coded))) if sides else None,
             *self._kept(),
-            kind="answer yes" if is_identical else "answer no",
+            kind="answer yes" if self.is_identical else "answer no",
         )
 
     def _speeds(self) -> Table:
@@ -141,7 +145,7 @@ class Result(Displayable):
                 "version": self.peer.version,
                 "with_copy": self.peer.copied,
             },
-            "identical": not found.is_over and found.documents > 0,
+            "identical": self.is_identical,
             "documents": found.documents,
             "tokens": found.tokens,
             "bytes": found.bytes,
