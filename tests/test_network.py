@@ -51,13 +51,13 @@ for line in (["tokens", "-t", "cl100k_base", "x"], ["inspect", "org/model"], ["s
     assert main(line) == 2, line
 
 from byteweld.studio.opening import open_named, start
-from byteweld.studio.request import Fields, Refused
+from byteweld.studio.request import Request, Refused
 from byteweld.studio.session import Session
 session = Session([("bytes", byteweld.Tokenizer(
     byteweld.Vocabulary({byte: bytes([byte]) for byte in range(256)})))])
-assert start(session, Fields({}))["missing"]
+assert start(session, Request({}))["missing"]
 try:
-    open_named(session, Fields({"name": "cl100k_base"}))
+    open_named(session, Request({"name": "cl100k_base"}))
 except Refused:
     pass
 """

@@ -289,7 +289,7 @@ class Custom(Part):
         return self.page()
 
 
-class Group(Part):
+class Parts(Part):
     """Several parts, without those that are None."""
 
     def __init__(self, *parts: Part | None) -> None:
@@ -302,14 +302,14 @@ class Group(Part):
         return [part.html() for part in self.parts]
 
 
-class InText(Group):
+class InText(Parts):
     """Parts that a page does not show."""
 
     def html(self) -> Child:
         return None
 
 
-class OnPage(Group):
+class OnPage(Parts):
     """Parts that a terminal does not show; `kind` is the class of a box around them."""
 
     def __init__(self, *parts: Part | None, kind: str | None = None) -> None:
@@ -324,7 +324,7 @@ class OnPage(Group):
         return made if self._kind is None else element("div", made, class_=self._kind)
 
 
-class Folded(Group):
+class Folded(Parts):
     """Parts that a page collapses under a title; a terminal shows them without it."""
 
     def __init__(self, title: str, *parts: Part) -> None:
@@ -335,7 +335,7 @@ class Folded(Group):
         return markup.folded(self._title, super().html())
 
 
-class Section(Group):
+class Section(Parts):
     """A title in bold and parts, indented; on a page it may have a hint, or be collapsed.
 
     With a `summary`, the title has a colon and the summary after it. Without `is_heading`, the
@@ -373,7 +373,7 @@ class Section(Group):
         return markup.section(title, content, hint=self._hint or self._summary or None)
 
 
-class Report(Group):
+class Report(Parts):
     """What is shown of a result.
 
     Args:

@@ -19,7 +19,7 @@ import byteweld
 from byteweld import ByteweldError, formats
 from byteweld._text import utf8
 from byteweld.formats._hf_pipeline import _BEHAVIOR_NAMES, _FORM_NAMES
-from byteweld.studio.request import Fields
+from byteweld.studio.request import Request
 from byteweld.studio.session import Session
 from byteweld.studio.views import tokens as tokens_view
 from byteweld.studio.views import vocabulary
@@ -175,7 +175,7 @@ def test_the_details_of_every_token_are_those_of_the_studio(
     ids = list(trained.vocab.tokens)
     found = page.evaluate("async (ids) => Promise.all(ids.map(byteweld.token))", ids)
     for token_id, details in zip(ids, found, strict=True):
-        expected = vocabulary.token_page(session, Fields({"tokenizer": 0, "id": token_id}))
+        expected = vocabulary.token_page(session, Request({"tokenizer": 0, "id": token_id}))
         assert details == json.loads(json.dumps(expected)), token_id
 
 
@@ -187,7 +187,7 @@ def test_the_details_of_tokens_that_are_ranked_by_id(open_page, tmp_path: Path):
     opened(page, tmp_path / "odd.tiktoken", tmp_path / "odd.tiktoken.byteweld.json")
     session = Session([("odd", byteweld.Tokenizer(vocab))])
     for token_id in (97, *range(256, 261)):
-        expected = vocabulary.token_page(session, Fields({"tokenizer": 0, "id": token_id}))
+        expected = vocabulary.token_page(session, Request({"tokenizer": 0, "id": token_id}))
         found = page.evaluate("(id) => byteweld.token(id)", token_id)
         assert found == json.loads(json.dumps(expected)), token_id
     tok = byteweld.Tokenizer(vocab)

@@ -9,7 +9,7 @@ import pytest
 
 import byteweld
 from byteweld.studio.opening import companion, open_file
-from byteweld.studio.request import Fields, Refused
+from byteweld.studio.request import Refused, Request
 from byteweld.studio.session import MAX_OPEN, Session
 
 
@@ -68,18 +68,18 @@ def test_the_number_of_open_tokenizers_is_limited(trained):
 
 def test_the_companion_of_a_training_is_the_training_cut_smaller(trained):
     session = Session([("small", trained)])
-    second = companion(session, Fields({}))["tokenizers"][1]
+    second = companion(session, Request({}))["tokenizers"][1]
     size = second["tokens"]
     assert second["name"] == f"small at {size}"
     assert 257 < size < len(trained)
     assert second["fingerprint"] == trained.cut(size).vocab.fingerprint
-    assert len(companion(session, Fields({}))["tokenizers"]) == 2  # not a third
+    assert len(companion(session, Request({}))["tokenizers"]) == 2  # not a third
 
 
 def test_without_a_training_the_companion_is_the_bytes_alone(content: bytes, tmp_path: Path):
     (tmp_path / "alone.json").write_bytes(content)
     session = Session([("alone", byteweld.load(tmp_path / "alone.json"))])
-    second = companion(session, Fields({}))["tokenizers"][1]
+    second = companion(session, Request({}))["tokenizers"][1]
     assert (second["name"], second["tokens"]) == ("bytes", 256)
 
 

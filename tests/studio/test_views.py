@@ -12,7 +12,7 @@ import byteweld
 from byteweld.evaluation import unreachable
 from byteweld.samples import SENTENCES
 from byteweld.studio.examples import CORPORA, FILES, SURPRISING_WORDS, TEXTS
-from byteweld.studio.request import Fields, Refused
+from byteweld.studio.request import Refused, Request
 from byteweld.studio.session import GivenCorpus, Session
 from byteweld.studio.views import training, why
 from byteweld.studio.views.tokens import answer as tokens_view
@@ -269,7 +269,7 @@ def test_lengths_are_those_of_the_text_if_the_text_is_rewritten(options):
         tokens[256] = b"<x>"
     tok = byteweld.Tokenizer(byteweld.Vocabulary(tokens, **options))
     text = "Ne\u0301 <x>  X"
-    found = tokens_view(Session([("odd", tok)]), Fields({"text": text}))
+    found = tokens_view(Session([("odd", tok)]), Request({"text": text}))
     ids, offsets = tok.encode_with_offsets(text, allowed_special="all")
     assert numbers(found["ids"]) == ids
     assert numbers(found["lengths"]) == [end - start for start, end in offsets]
@@ -334,7 +334,7 @@ def test_without_text_the_pre_tokens_are_those_of_a_surprising_word(ask):
 def test_pre_tokens_that_a_normalizer_changes_are_sent_as_they_are():
     vocab = byteweld.Vocabulary(BYTES, steps=[byteweld.Split(" ", "removed")])
     session = Session([("split", byteweld.Tokenizer(vocab))])
-    answer = why.pretokens(session, Fields({"text": "a bc"}))
+    answer = why.pretokens(session, Request({"text": "a bc"}))
     assert (numbers(answer["lengths"]), answer["bytes"]) == ([1, 2], b"abc".hex())
 
 
@@ -344,8 +344,8 @@ def _explained_ids(tok: byteweld.Tokenizer, text: str, *, special: bool) -> list
     given = {"text": text, "special_text": "special" if special else "text"}
     found: list[int] = []
     start = 0
-    for length in numbers(why.pretokens(session, Fields(given))["lengths"]):
-        answer = why.answer(session, Fields({**given, "at": start}))
+    for length in numbers(why.pretokens(session, Request(given))["lengths"]):
+        answer = why.answer(session, Request({**given, "at": start}))
         assert (answer["start"], len(answer["pretokens"])) == (start, 1)
         found += answer["ids"]
         start += length
@@ -514,7 +514,7 @@ def test_a_given_corpus_is_counted_once_per_recipe_and_trains_as_the_engine_does
 
     session = Session([], corpus=GivenCorpus("books", count))
     for recipe in ["ck", "modern", "ck"]:
-        fields = Fields({"source": "given", "recipe": recipe, "merges": 4})
+        fields = Request({"source": "given", "recipe": recipe, "merges": 4})
         answer = training.answer(session, fields)
         assert merges(answer) == engines(tmp_path, recipe, 4).vocab.merge_ids
         assert answer["total_bytes"] == 36
@@ -523,14 +523,14 @@ def test_a_given_corpus_is_counted_once_per_recipe_and_trains_as_the_engine_does
 
 def test_a_given_corpus_that_is_missing_or_fails_is_refused_with_the_reason(tmp_path):
     with pytest.raises(Refused, match="started without --corpus"):
-        training.answer(Session([]), Fields({"source": "given"}))
+        training.answer(Session([]), Request({"source": "given"}))
 
     def count(recipe: byteweld.Recipe) -> byteweld.Counts:
         return byteweld.count(tmp_path / "gone.txt", recipe=recipe)
 
     session = Session([], corpus=GivenCorpus("gone.txt", count))
     with pytest.raises(Refused, match=r"gone\.txt: no such file"):
-        training.answer(session, Fields({"source": "given"}))
+        training.answer(session, Request({"source": "given"}))
 
 
 def test_an_empty_corpus_has_nothing_to_learn(ask):

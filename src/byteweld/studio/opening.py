@@ -16,14 +16,14 @@ from byteweld.encodings import find_encodings
 from byteweld.known_encodings import FETCHABLE
 from byteweld.samples import SENTENCES
 from byteweld.studio.examples import CORPORA, FILES, TEXTS, recipes
-from byteweld.studio.request import Fields, Refused
+from byteweld.studio.request import Refused, Request
 from byteweld.studio.session import Session
 
 MAX_FILE_BYTES = 64 << 20
 _MAX_NAME = 80
 
 
-def start(session: Session, fields: Fields) -> dict[str, Any]:
+def start(session: Session, fields: Request) -> dict[str, Any]:
     """Return the view to open, the open tokenizers, the names of others, and the examples."""
     names = [found.name for found in find_encodings()]
     return {
@@ -44,7 +44,7 @@ def start(session: Session, fields: Fields) -> dict[str, Any]:
     }
 
 
-def open_named(session: Session, fields: Fields) -> dict[str, Any]:
+def open_named(session: Session, fields: Request) -> dict[str, Any]:
     """Open an encoding by name, from local files only: never a path, never the network."""
     known = dict.fromkeys(
         [*(found.name for found in find_encodings()), *byteweld.list_encoding_names(), *FETCHABLE]
@@ -77,7 +77,7 @@ def open_file(session: Session, content: bytes, given_name: str) -> dict[str, An
     return {"index": index, "tokenizers": session.summaries()}
 
 
-def companion(session: Session, fields: Fields) -> dict[str, Any]:
+def companion(session: Session, fields: Request) -> dict[str, Any]:
     """Open a second tokenizer to compare with, if only one is open.
 
     It is smaller: an eighth of the size or, if that is too small, a quarter of the merges; without

@@ -17,7 +17,7 @@ class Refused(Exception):
         super().__init__(message)
 
 
-class Fields:
+class Request:
     """The fields of a request. Every method checks and returns one of them."""
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
@@ -81,7 +81,7 @@ class Fields:
         value = self._fields.get(name) or {}
         if not isinstance(value, dict) or len(value) > _MAX_ITEMS:
             raise Refused(400, f"{name} is not an object of at most {_MAX_ITEMS} strings")
-        texts = Fields(value)
+        texts = Request(value)
         found = {key: texts.text(key) for key in value}
         if sum(map(len, found.values())) > MAX_TEXT_BYTES:
             raise Refused(413, f"{name} have more than {MAX_TEXT_BYTES:,} characters in total")

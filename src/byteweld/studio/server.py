@@ -19,7 +19,7 @@ from typing import Any, Final
 from byteweld.errors import ByteweldError
 from byteweld.studio.assets import ASSETS, SERVED_HEAD, index_html
 from byteweld.studio.opening import MAX_FILE_BYTES, open_file
-from byteweld.studio.request import MAX_TEXT_BYTES, Fields, Refused
+from byteweld.studio.request import MAX_TEXT_BYTES, Refused, Request
 from byteweld.studio.saved import page
 from byteweld.studio.session import Session
 from byteweld.studio.views import HANDLERS
@@ -112,9 +112,9 @@ class _Handler(BaseHTTPRequestHandler):
             return
         fields = self._fields(MAX_PAGE_BYTES if name == "page" else MAX_BODY_BYTES)
         if name == "page":
-            self._send(200, _saved(Fields(fields)).encode(), "text/plain; charset=utf-8")
+            self._send(200, _saved(Request(fields)).encode(), "text/plain; charset=utf-8")
         else:
-            self._answer(HANDLERS[name](self.server.session, Fields(fields)))
+            self._answer(HANDLERS[name](self.server.session, Request(fields)))
 
     def _guarded(self, respond: Callable[[], None]) -> None:
         """Check the origin of the request, then respond; errors are sent as one line of JSON."""
@@ -218,7 +218,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing."""
 
 
-def _saved(fields: Fields) -> str:
+def _saved(fields: Request) -> str:
     answers = fields.answers("answers")
     state = fields.text("state", limit=MAX_BODY_BYTES)  # JSON with up to a megabyte of text
     return page(state, answers, fields.text("title", "byteweld studio", 200))

@@ -10,7 +10,7 @@ import byteweld
 from byteweld._cached import cached_property
 from byteweld.evaluation import Reason, script_of, token_lengths, unreachable
 from byteweld.patterns import pattern_name
-from byteweld.studio.request import Fields, Refused
+from byteweld.studio.request import Refused, Request
 
 if TYPE_CHECKING:
     import numpy as np
@@ -125,7 +125,7 @@ class Session:
         self.corpus = corpus
         self._lock = threading.Lock()
 
-    def tokenizer(self, fields: Fields) -> Opened:
+    def tokenizer(self, fields: Request) -> Opened:
         """Return the tokenizer that a request refers to."""
         return self.opened[fields.number("tokenizer", 0, 0, len(self.opened) - 1)]
 

@@ -10,12 +10,12 @@ from types import MappingProxyType
 from typing import Any
 
 from byteweld.studio import opening
-from byteweld.studio.request import Fields
+from byteweld.studio.request import Request
 from byteweld.studio.session import Session
 from byteweld.studio.views import bytes as bytes_view
 from byteweld.studio.views import compare, how, tokens, training, vocabulary, why
 
-Handler = Callable[[Session, Fields], dict[str, Any]]
+Handler = Callable[[Session, Request], dict[str, Any]]
 
 VIEWS = ("how", "tokens", "why", "training", "bytes", "vocabulary", "compare")
 

@@ -8,14 +8,14 @@ from typing import Any
 import byteweld
 from byteweld._byte_letters import bytes_to_chars
 from byteweld.evaluation import byte_counts
-from byteweld.studio.request import Fields, Refused
+from byteweld.studio.request import Refused, Request
 from byteweld.studio.session import Session
 from byteweld.vocab import ASCII_BYTES
 
 _MAX_COUNT = 2**53  # what a number in JavaScript counts exactly
 
 
-def answer(session: Session, fields: Fields) -> dict[str, Any]:
+def answer(session: Session, fields: Request) -> dict[str, Any]:
     """Count the 256 byte values; list those that --ascii-only keeps, and GPT-2's letters.
 
     The page counts files itself, which may be of any size, and sends the counts.

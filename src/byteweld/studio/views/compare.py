@@ -6,7 +6,7 @@ from typing import Any
 
 from byteweld.comparison import align
 from byteweld.samples import SENTENCES
-from byteweld.studio.request import Fields
+from byteweld.studio.request import Request
 from byteweld.studio.session import Opened, Session
 
 _MAX_TOKENIZERS = 4
@@ -14,12 +14,12 @@ _MAX_SEGMENTS = 20_000
 _MAX_SPOTS = 12
 
 
-def _chosen(session: Session, fields: Fields) -> list[Opened]:
+def _chosen(session: Session, fields: Request) -> list[Opened]:
     indices = fields.numbers("tokenizers", _MAX_TOKENIZERS, len(session.opened) - 1)
     return [session.opened[index] for index in indices]
 
 
-def answer(session: Session, fields: Fields) -> dict[str, Any]:
+def answer(session: Session, fields: Request) -> dict[str, Any]:
     """Return the segments of a text: [bytes, agrees, each tokenizer's ids, their lengths]."""
     text = fields.text("text").encode()
     specials = fields.specials()
@@ -45,7 +45,7 @@ def answer(session: Session, fields: Fields) -> dict[str, Any]:
     }
 
 
-def languages(session: Session, fields: Fields) -> dict[str, Any]:
+def languages(session: Session, fields: Request) -> dict[str, Any]:
     """Return the cost of one sentence in each language, or of each given file."""
     texts = fields.texts("files") or SENTENCES
     specials = fields.specials()

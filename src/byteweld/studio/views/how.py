@@ -20,7 +20,7 @@ from byteweld.explanation import (
 )
 from byteweld.studio.corpus import check_alphabet, lines
 from byteweld.studio.examples import FILES
-from byteweld.studio.request import Fields, Refused
+from byteweld.studio.request import Refused, Request
 from byteweld.studio.session import Session
 
 _MAX_BYTES = 20_000
@@ -39,7 +39,7 @@ _MAX_WORDS = 8
 Pair = tuple[int, int]
 
 
-def answer(session: Session, fields: Fields) -> dict[str, Any]:
+def answer(session: Session, fields: Request) -> dict[str, Any]:
     """Return ck's training run, iteration by iteration, with what each worker does."""
     files, recipe, merges = _corpus(fields)
     workers = fields.number("workers", 3, 1, _MAX_WORKERS)
@@ -82,7 +82,7 @@ def answer(session: Session, fields: Fields) -> dict[str, Any]:
     }
 
 
-def _corpus(fields: Fields) -> tuple[list[tuple[str, bytes]], byteweld.Recipe, int]:
+def _corpus(fields: Request) -> tuple[list[tuple[str, bytes]], byteweld.Recipe, int]:
     """Return the files with their names, the recipe, and how many merges to learn."""
     name = fields.choice("recipe", FILES[0].recipe, ("ck", "ck-ascii"))
     least = fields.number("min_frequency", byteweld.RECIPES[name].min_frequency, 1, 1000)
@@ -142,7 +142,7 @@ def _shown_sequences(sequences: Sequence[Sequence[int]]) -> dict[str, Any]:
     }
 
 
-def match(session: Session, fields: Fields) -> dict[str, Any]:
+def match(session: Session, fields: Request) -> dict[str, Any]:
     """Encode a text by hash table, by trie and by BPE, with the vocabulary of the files."""
     words: list[bytes] = []
     if fields.choice("vocabulary", "learned", ("learned", "abc")) == "abc":

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from byteweld.studio.request import Fields
+from byteweld.studio.request import Request
 from byteweld.studio.session import Opened, Session
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def answer(session: Session, fields: Fields) -> dict[str, Any]:
+def answer(session: Session, fields: Request) -> dict[str, Any]:
     """Return the ids of a text and the length of each token in bytes.
 
     Both are packed, because parsing half a million JSON numbers is slow.

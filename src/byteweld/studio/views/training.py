@@ -8,14 +8,14 @@ import byteweld
 from byteweld.evaluation import tokens_after, training_curve
 from byteweld.studio.corpus import check_alphabet, lines
 from byteweld.studio.examples import CORPORA
-from byteweld.studio.request import Fields, Refused
+from byteweld.studio.request import Refused, Request
 from byteweld.studio.session import Session
 
 _MAX_MERGES = 500
 _MAX_ROWS = 500
 
 
-def answer(session: Session, fields: Fields) -> dict[str, Any]:
+def answer(session: Session, fields: Request) -> dict[str, Any]:
     """Return every step of training, and the size of the corpus after each."""
     recipe = byteweld.RECIPES[fields.choice("recipe", CORPORA[0].recipe, tuple(byteweld.RECIPES))]
     merges = fields.number("merges", CORPORA[0].merges, 1, _MAX_MERGES)
@@ -40,7 +40,7 @@ def answer(session: Session, fields: Fields) -> dict[str, Any]:
     }
 
 
-def _counts(session: Session, fields: Fields, recipe: byteweld.Recipe) -> byteweld.Counts:
+def _counts(session: Session, fields: Request, recipe: byteweld.Recipe) -> byteweld.Counts:
     """Count the text of a request, or the user's own corpus."""
     if fields.choice("source", "text", ("text", "given")) == "given":
         if session.corpus is None:
@@ -52,7 +52,7 @@ def _counts(session: Session, fields: Fields, recipe: byteweld.Recipe) -> bytewe
     return byteweld.count((line for _, line in documents), recipe=recipe)
 
 
-def log(session: Session, fields: Fields) -> dict[str, Any]:
+def log(session: Session, fields: Request) -> dict[str, Any]:
     """Return a page of a tokenizer's merges, with counts and a curve if its training is known."""
     opened = session.tokenizer(fields)
     vocab = opened.tok.vocab

@@ -8,7 +8,7 @@ from typing import Any
 
 import byteweld
 from byteweld.evaluation import Reason, lengths, script_of, why_unreachable
-from byteweld.studio.request import Fields, Refused
+from byteweld.studio.request import Refused, Request
 from byteweld.studio.session import Opened, Session, TokenEntry
 
 _MAX_ROWS = 500
@@ -33,7 +33,7 @@ _ONLY: dict[str, Callable[[TokenEntry, Reason | None], bool]] = {
 }
 
 
-def answer(session: Session, fields: Fields) -> dict[str, Any]:
+def answer(session: Session, fields: Request) -> dict[str, Any]:
     """Return a page of the matching tokens, their number, and their lengths and scripts."""
     opened = session.tokenizer(fields)
     matches = _query(fields.choice("by", "text", ("text", "bytes", "id", "rank", "regex")), fields)
@@ -84,7 +84,7 @@ def _row(entry: TokenEntry, reason: Reason | None) -> dict[str, Any]:
     }
 
 
-def _query(by: str, fields: Fields) -> Callable[[TokenEntry], bool]:
+def _query(by: str, fields: Request) -> Callable[[TokenEntry], bool]:
     query = fields.text("query", "", _MAX_QUERY_BYTES)
     if not query:
         return lambda entry: True
@@ -123,7 +123,7 @@ def _regex(query: str) -> Callable[[TokenEntry], bool]:
     return lambda entry: sum(map(len, matcher.pretokenize(entry.token))) < len(entry.token)
 
 
-def token_page(session: Session, fields: Fields) -> dict[str, Any]:
+def token_page(session: Session, fields: Request) -> dict[str, Any]:
     """Return what a token is, how it is built, and what is built from it.
 
     Scans the vocabulary once instead of building the entries that searching needs.

@@ -11,7 +11,7 @@ import numpy as np
 import byteweld
 from byteweld.explanation import explain_pretoken, find_pretokens
 from byteweld.studio.examples import SURPRISING_WORDS
-from byteweld.studio.request import MAX_TEXT_BYTES, Fields, Refused
+from byteweld.studio.request import MAX_TEXT_BYTES, Refused, Request
 from byteweld.studio.session import Session
 from byteweld.studio.views.tokens import packed
 
@@ -19,7 +19,7 @@ from byteweld.studio.views.tokens import packed
 _MAX_PRETOKEN_BYTES = 200
 
 
-def pretokens(session: Session, fields: Fields) -> dict[str, Any]:
+def pretokens(session: Session, fields: Request) -> dict[str, Any]:
     """Return the lengths of all pre-tokens of a text; without text, of a surprising word.
 
     `bytes` are those of the pre-tokens if they differ from the text's, as after a normalizer.
@@ -37,7 +37,7 @@ def pretokens(session: Session, fields: Fields) -> dict[str, Any]:
     }
 
 
-def answer(session: Session, fields: Fields) -> dict[str, Any]:
+def answer(session: Session, fields: Request) -> dict[str, Any]:
     """Explain the pre-token at byte `at` of the text, or the last one; of no text, nothing."""
     tok = session.tokenizer(fields).tok
     data = fields.text("text").encode()
