@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
@@ -76,25 +76,14 @@ Positive = Annotated[int, 1]
 Natural = Annotated[int, 0]
 RecipeName = Annotated[str, tuple(byteweld.RECIPES)]
 Reading = Annotated[ReadingOptions, Fields(ReadingOptions, "Reading")]
-RecipeChanges = Annotated[
-    dict[str, Any],
-    Fields(
-        byteweld.Recipe,
-        "Recipe",
-        (
-            "pattern",
-            "encode_pattern",
-            "special_tokens",
-            "min_frequency",
-            "max_token_bytes",
-            "tie_break",
-        ),
-    ),
-]
-# What of a recipe matters when pre-tokens are counted.
-SplitChanges = Annotated[
-    dict[str, Any], Fields(byteweld.Recipe, "Recipe", ("pattern", "special_tokens"))
-]
+# What of a recipe matters when pre-tokens are counted, and what when merges are learned.
+_SPLIT = ("pattern", "special_tokens")
+_LEARN = (
+    *("pattern", "encode_pattern", "special_tokens"),
+    *("min_frequency", "max_token_bytes", "tie_break"),
+)
+SplitChanges = Annotated[dict[str, Any], Fields(byteweld.Recipe, "Recipe", _SPLIT)]
+RecipeChanges = Annotated[dict[str, Any], Fields(byteweld.Recipe, "Recipe", _LEARN)]
 
 
 @functools.cache
@@ -105,17 +94,16 @@ def shared() -> dict[str, Entry]:
 
 def filled(help: str, default: object, words: Mapping[str, str]) -> str:
     """The help of a parameter, with the lists of names that it mentions, and its default."""
-    for name in re.findall(r"{(\w+)}", help):
-        help = help.replace(f"{{{name}}}", words.get(name) or _WORDS[name]())
+    help = re.sub(r"{(\w+)}", lambda found: {**_WORDS, **words}[found[1]], help)
     has_default = isinstance(default, str | int | float) and default not in (False, "")
     return f"{help} Default: {default}." if has_default and "Default:" not in help else help
 
 
-_WORDS: dict[str, Callable[[], str]] = {
-    "recipes": lambda: ", ".join(byteweld.RECIPES),
-    "patterns": lambda: ", ".join(byteweld.PATTERNS),
-    "formats": lambda: ", ".join(byteweld.FORMATS),
-    "extensions": lambda: " ".join(FOLDER_EXTENSIONS),
+_WORDS = {
+    "recipes": ", ".join(byteweld.RECIPES),
+    "patterns": ", ".join(byteweld.PATTERNS),
+    "formats": ", ".join(byteweld.FORMATS),
+    "extensions": " ".join(FOLDER_EXTENSIONS),
 }
 
 
@@ -198,12 +186,7 @@ class Lacking(NamedTuple):
 
 
 class Loading(NamedTuple):
-    """What tokenizer files may lack, and their format.
-
-    Tokenizer:
-        pattern (P): The pattern, for files that do not have one (.tiktoken, vocab.json with
-            merges.txt, ck's export): {patterns}, none, or a regular expression.
-    """
+    """What tokenizer files may lack, and their format; the help is that of `Lacking`."""
 
     format: str | None = None
     pattern: str | None = None
@@ -213,6 +196,9 @@ class Loading(NamedTuple):
     def load(self, path: str) -> byteweld.Tokenizer:
         """Load a tokenizer by its path or name."""
         return load_tokenizer(path, **self._asdict())
+
+
+Loading.__doc__ = Lacking.__doc__
 
 
 def is_name(path: str) -> bool:
@@ -260,10 +246,10 @@ def load_tokenizer(
         name = format or byteweld.recognize(file_of(path))
         if not options or byteweld.FORMATS[name].needs:
             raise
-        flags = {"pattern": "--pattern", "special_tokens": "--special"}
+        flags = " and ".join({"special_tokens": "--special"}.get(n, f"--{n}") for n in options)
         raise _errors.UsageError(
             f"{path} is in format {name!r}, which has its own pattern and special tokens; "
-            f"leave {' and '.join(flags[option] for option in options)} out"
+            f"leave {flags} out"
         ) from None
 
 
