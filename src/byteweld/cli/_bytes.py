@@ -45,26 +45,14 @@ class HeatMap(Displayable):
         if found.first_outside is not None:
             file = documents.name(found.first_outside.file)
             found = found._replace(first_outside=found.first_outside._replace(file=file))
-        self._found = found
-        self.files = len(corpus.files)
         documents.say_skipped(found.skipped_documents)
-
-    @property
-    def counts(self) -> list[int]:
-        return self._found.counts
-
-    @property
-    def total(self) -> int:
-        return sum(self.counts)
-
-    @property
-    def distinct(self) -> int:
-        return sum(count > 0 for count in self.counts)
-
-    @property
-    def outside(self) -> int:
-        """The number of bytes that --ascii-only would reject."""
-        return self.total - sum(self.counts[byte] for byte in ASCII_BYTES)
+        self.files = len(corpus.files)
+        self.counts = counts = found.counts
+        self.total = sum(counts)
+        self.distinct = sum(count > 0 for count in counts)
+        # The bytes that --ascii-only would reject.
+        self.outside = self.total - sum(counts[byte] for byte in ASCII_BYTES)
+        self._found = found
 
     def to_dict(self) -> dict[str, Any]:
         first = self._found.first_outside
@@ -87,7 +75,9 @@ class HeatMap(Displayable):
 
     def report(self) -> Report:
         """Return the heat map, and whether --ascii-only suits the corpus."""
-        summary = f"{visible_name(self.source)}: {self._summary()}"
+        files = f"{_output.amount(self.files, 'file')}, " if self.files > 1 else ""
+        used = f"{_output.size(self.total)}, {self.distinct} of 256 byte values used"
+        summary = f"{visible_name(self.source)}: {files}{used}"
         return Report("", Text([summary]), Custom(self._table, self._map), Text(self._conclusion()))
 
     def _map(self, color: bool) -> Iterator[str]:
@@ -123,10 +113,6 @@ class HeatMap(Displayable):
     def _share(self, row: int) -> str:
         return f"{100 * sum(self.counts[16 * row : 16 * row + 16]) / max(1, self.total):.1f}%"
 
-    def _summary(self) -> str:
-        files = f"{_output.amount(self.files, 'file')}, " if self.files > 1 else ""
-        return f"{files}{_output.size(self.total)}, {self.distinct} of 256 byte values used"
-
     def _level(self, count: int) -> int:
         if count == 0:
             return 0
@@ -142,21 +128,17 @@ class HeatMap(Displayable):
         first = self._found.first_outside
         what = "this file" if self.files == 1 else "this corpus"
         if first is None:
-            return [
-                starts,
-                f"{what} qualifies: every byte is a tab, a line end or in 0x20 to 0x7E",
-            ]
+            rule = "every byte is a tab, a line end or in 0x20 to 0x7E"
+            return [starts, f"{what} qualifies: {rule}"]
         where = "" if first.offset is None else f" at offset {first.offset:,}"
-        in_files = ""
+        found = (
+            f"{_output.amount(self.outside, 'byte')} other than tabs, line ends and 0x20 to 0x7E"
+        )
         if self.files > 1:
             where += f" in {visible_name(first.file)}"
-            in_files = f" in {self._found.files_outside:,} of {self.files:,} files"
-        return [
-            starts,
-            f"{what} does not qualify: {_output.amount(self.outside, 'byte')} other than "
-            f"tabs, line ends and 0x20 to 0x7E{in_files}, the first of them "
-            f"0x{first.byte:02X}{where}",
-        ]
+            found += f" in {self._found.files_outside:,} of {self.files:,} files"
+        found += f", the first of them 0x{first.byte:02X}{where}"
+        return [starts, f"{what} does not qualify: {found}"]
 
 
 def _compact(count: int) -> str:

@@ -31,22 +31,24 @@ _EXTENSIONS = frozenset(
 ).union(FOLDER_EXTENSIONS, COMPRESSED_SUFFIXES)
 
 
-def sources(verb: str, given: Sequence[str] | None, text: str | None) -> list[str]:
-    """The sources to read: those given, or standard input; none if --text is given."""
+def sources(
+    verb: str, given: Sequence[str] | None, text: str | None, *, is_strict: bool = True
+) -> list[str]:
+    """The sources to read: those given, or standard input; none if --text is given.
+
+    Raises if one is text rather than a path, and `is_strict`.
+    """
     if given and text is not None:
         raise _errors.UsageError(f"{verb} takes SOURCE or --text, not both")
+    for source in given or () if is_strict else ():
+        # Several words, and not a file: text that was meant for --text.
+        if len(source.split()) > 1 and not _looks_like_path(source) and not _exists(source):
+            raise _errors.UsageError(f"{source}: no such file; to use it as text, pass --text")
     if given or text is not None:
         return list(given or ())
     if sys.stdin is not None and not sys.stdin.closed and sys.stdin.isatty():
         _output.say("reading standard input; press Ctrl-D to finish")
     return [STDIN]
-
-
-def check_files(given: Sequence[str]) -> None:
-    """Raise if a source is text that was meant for --text: several words, and not a file."""
-    for source in given:
-        if len(source.split()) > 1 and not _looks_like_path(source) and not _exists(source):
-            raise _errors.UsageError(f"{source}: no such file; to use it as text, pass --text")
 
 
 def _exists(source: str) -> bool:

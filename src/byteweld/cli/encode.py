@@ -55,7 +55,6 @@ def run(
         json: Write the ids of each document as a JSON list.
     """
     sources = _input.sources("encode", source, text)
-    _input.check_files(sources)
     if show and json:
         raise _errors.UsageError("encode takes --show or --json, not both")
     tok = loading.load(tokenizer)
@@ -105,16 +104,16 @@ def _write(parts: list[Any], *, json: bool) -> Iterator[int]:
 
     Arrays are converted block by block, since Python integers take much more memory.
     """
-    joint = ", " if json else " "
+    opening, joint, end = ("[", ", ", "]\n") if json else ("", " ", "\n")
     count = 0
-    _output.text("[" if json else "")
+    _output.text(opening)
     for part in parts:
         for start in range(0, len(part), _IDS_AT_ONCE):
             numbers = _as_list(part[start : start + _IDS_AT_ONCE])
             _output.text((joint if count else "") + joint.join(map(str, numbers)))
             count += len(numbers)
             yield count
-    _output.text("]\n" if json else "\n")
+    _output.text(end)
 
 
 def _as_list(ids: Any) -> list[int]:

@@ -82,7 +82,7 @@ def run(
             `byteweld list`). Default: tokenizer.json.
     """
     shown = Shown(html, json=json, force=force)
-    sources = _input.sources("explain", source, text)
+    sources = _input.sources("explain", source, text, is_strict=False)
     if train:
         for flag, is_given in (
             ("--tokenizer", tokenizer is not None),

@@ -99,7 +99,6 @@ def run(
         show: Show the tokens of each document, in color, before the counts.
     """
     sources = _input.sources("tokens", source, text)
-    _input.check_files(sources)
     tok = loading.load(tokenizer)
     shown = Shown(html, json=json, force=force)
     keep = None if json else _MAX_PAGE_TOKENS if html is not None else 0
