@@ -57,7 +57,8 @@ class Target(NamedTuple):
 
 def _format(name: str, seed: str, *more: str) -> Target:
     tests = (
-        *(f"tests/unit/formats/test_{name}.py", "tests/unit/formats/test_damaged_files.py"),
+        f"tests/unit/formats/test_{name}.py",
+        *("tests/unit/formats/test_damaged_files.py", "tests/unit/formats/test_round_trips.py"),
         *(f"tests/seeds/test_{seed}.py", *more),
     )
     return Target(f"src/byteweld/formats/{name}.py", tests)
