@@ -177,7 +177,7 @@ def test_nothing_that_a_terminal_obeys_comes_out(tmp_path, monkeypatch):
         ("fetch", "hostile variable"),
     ]:
         written = b"".join(result.out for result in shown[verb, attack])
-        assert re.search(rb"001B|\\x1b|\\u001b", written), (verb, attack, written)
+        assert re.search(rb"001B|\\x1b|\\u001b|\\u\{1b\}", written), (verb, attack, written)
     assert any(result.code == 0 for result in shown["inspect", "hostile name"])
     assert any(result.code == 0 for result in shown["inspect", "hostile content"])
 
