@@ -117,11 +117,6 @@ class ShardPlan(NamedTuple):
         return sum(piece.tokens for piece in self.pieces)
 
     @property
-    def digest(self) -> str | None:
-        """The SHA-256 of all ids, if it is known."""
-        return self.pieces[0].digest if len(self.pieces) == 1 else None
-
-    @property
     def documents(self) -> int:
         """The number of documents, or of rows."""
         if self.rows is not None:

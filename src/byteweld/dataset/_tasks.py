@@ -294,9 +294,10 @@ class WriteShard:
         name = self.name._replace(split=plan.split, number=plan.number)
         names = format.file_names(name)
         with work.folder.scratch() as scratch:
+            tokens, digest = self._tokens(plan, scratch)
             shard = Shard(
                 name=name,
-                tokens=self._tokens(plan, scratch),
+                tokens=tokens,
                 lengths=self._lengths(plan, scratch),
                 dtype=self.storage.dtype,
                 header_bytes=self.storage.header_bytes,
@@ -309,7 +310,7 @@ class WriteShard:
             for file in names:
                 (made / file).parent.mkdir(parents=True, exist_ok=True)
             format.write(shard, made)
-            known = {names[0]: plan.digest}
+            known = {names[0]: digest}
             files = publish(work, made, self.out, names, known)
         entry = ShardEntry(
             split=plan.split,
@@ -322,8 +323,8 @@ class WriteShard:
         work.put(shard_stage(plan.split), plan.number, entry, sync=True)
         return plan, entry
 
-    def _tokens(self, plan: ShardPlan, scratch: Path) -> Path:
-        """Return a file with the ids of the shard, which may be changed."""
+    def _tokens(self, plan: ShardPlan, scratch: Path) -> tuple[Path, str | None]:
+        """Return a file with the ids of the shard, which may be changed, and their SHA-256."""
         path, header = scratch / "shard.tokens", self.storage.header_bytes
         first = plan.pieces[0] if len(plan.pieces) == 1 else None
         size = header + plan.tokens * self.storage.kind.itemsize
@@ -332,14 +333,17 @@ class WriteShard:
             and first.first_token == 0
             and self._link(f"{first.stem}.tokens", size, path)
         ):
-            return path
+            return path, first.digest
+        digest = hashlib.sha256() if self.storage.is_hashed else None
         with path.open("xb") as file:
             file.write(bytes(header))
             for piece in plan.pieces:
                 for block in self.storage.blocks(piece):
                     file.write(block)
                     _start_writing(file)
-        return path
+                    if digest is not None:
+                        digest.update(block)
+        return path, None if digest is None else digest.hexdigest()
 
     def _lengths(self, plan: ShardPlan, scratch: Path) -> Path:
         """Return a file with the lengths of the documents, or rows, of the shard."""
