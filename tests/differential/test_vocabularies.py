@@ -19,7 +19,7 @@ RANKS = [
 ]
 TEKKEN = ["tekken_240718", "tekken_240911"]
 FILES = [*GOLDEN_FILES, "v_split_behaviors"]
-REJECTED = {"clip_base": "end_of_word_suffix '</w>': a byte is a different token at the end"}
+REJECTED = {"clip_base": 'end_of_word_suffix "</w>": a byte is a different token at the end'}
 PAIR = ["gpt2_encoder.json", "gpt2_vocab.bpe"]
 
 # These take seconds to write and read again.
