@@ -60,9 +60,8 @@ class _Section:
         self.start = start  # offset in the file
         self.end = len(data)  # of the records: before the checksum, if there is one
 
-    def fail(self, message: str, offset: int | None) -> NoReturn:
-        at = None if offset is None else self.start + offset
-        raise FormatError(message, path=self.path, offset=at)
+    def fail(self, message: str, offset: int) -> NoReturn:
+        raise FormatError(message, path=self.path, offset=self.start + offset)
 
 
 class _Header(NamedTuple):
@@ -183,8 +182,9 @@ def _parse(section: _Section) -> Vocabulary:
     except PatternError as error:
         section.fail(str(error), _PATTERN_AT)
     except VocabularyError as error:
-        at = tokens_at.get(error.token_id) if error.merge is None else merges[error.merge][1]
-        section.fail(str(error), at)
+        if error.merge is not None:
+            section.fail(str(error), merges[error.merge][1])
+        section.fail(str(error), tokens_at.get(error.token_id, header.records_at))
     if header.fingerprint not in (None, vocab.fingerprint):
         section.fail(
             f"the fingerprint is {header.fingerprint}, but the vocabulary that was read has "

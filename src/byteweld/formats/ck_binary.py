@@ -146,10 +146,8 @@ def load_with_map(path: Path, **given: Any) -> tuple[Vocabulary, ByteMap]:
         )
         check_merged_ids(vocab, meta.first_byte_id, meta.first_merge_id)
     except VocabularyError as error:
-        if error.token_id is not None:
-            texts.fail(error.token_id, str(error))
         if error.merge is None:
-            raise
+            texts.fail(error.token_id or 0, str(error))
         at = error.merge * _MERGE_BYTES
         raise FormatError(str(error), path=path / FILES["merges"], offset=at) from None
     return vocab, byte_map
@@ -188,31 +186,29 @@ def _check_file_name(key: str, found: str, name: str, path: Path) -> None:
         raise wrong(key, found, f"{name!r}, a file beside {META}", path)
 
 
-def _read_data(path: Path, limit: int, expected: str) -> bytes:
+def _read_data(path: Path, limit: int) -> bytes:
     """Read a data file, which must exist and not exceed a limit."""
     try:
-        size = path.stat().st_size
-        if size <= limit or not path.is_file():
-            return read_regular(path, limit)
+        return read_regular(path, limit)
     except FileNotFoundError as error:
         raise FormatError(f"the file is missing; {META} needs it", path=path) from error
     except IsADirectoryError:
         raise FormatError("expected a regular file, found a folder", path=path) from None
-    raise FormatError(f"the file has {size} bytes; expected {expected}", path=path)
 
 
 def _read_table(path: Path, record: str, count: int, key: str) -> list[tuple[int, ...]]:
     size = count * struct.calcsize(record)
-    expected = f"{size} bytes, for {key} {count}"
-    data = _read_data(path, size, expected)
+    data = _read_data(path, size)
     if len(data) != size:
-        raise FormatError(f"the file has {len(data)} bytes; expected {expected}", path=path)
+        raise FormatError(
+            f"the file has {len(data)} bytes; expected {size} bytes, for {key} {count}", path=path
+        )
     return list(struct.iter_unpack(record, data))
 
 
 def _read_texts(path: Path, offsets: list[int]) -> _Texts:
     """Split the strings file at its NULs and check the offsets."""
-    data = _read_data(path, MAX_FILE_BYTES, f"at most {MAX_FILE_BYTES}")
+    data = _read_data(path, MAX_FILE_BYTES)
     found = data.count(b"\0")
     if found != len(offsets) or not data.endswith(b"\0"):
         raise FormatError(

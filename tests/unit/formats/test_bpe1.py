@@ -229,6 +229,8 @@ def test_a_section_is_loaded_at_an_offset(tmp_path: Path) -> None:
     tok = byteweld.load(path, format="bpe1", offset=AT, length=len(SECTION))
     assert tok.vocab == GPT2
     assert bpe1.read(str(path), offset=AT, length=len(SECTION)) == GPT2
+    path.write_bytes(BEFORE + SECTION)
+    assert bpe1.read(path, offset=AT) == GPT2
 
 
 def test_only_the_section_of_a_huge_file_is_read(tmp_path: Path) -> None:

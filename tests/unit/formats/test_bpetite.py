@@ -85,6 +85,7 @@ def test_an_artifact_is_recognized_by_its_content(artifact: Path) -> None:
     assert bpetite.recognize(artifact, artifact.read_bytes())
     assert bpetite.recognize(artifact, artifact.read_bytes()[:40])
     assert bpetite.recognize(artifact, b'{\n  "schema_version": 1,\n  "mergeable_vocab_size": 9')
+    assert bpetite.recognize(artifact, b'{"merges": [], "pretokenizer_pattern": "')
 
 
 @pytest.mark.parametrize(

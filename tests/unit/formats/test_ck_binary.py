@@ -265,7 +265,9 @@ def test_the_overlap_that_ck_writes_for_reserved_tokens_is_refused_with_the_reas
 def test_two_ids_for_one_token_are_refused(tmp_path: Path) -> None:
     texts = texts_of(make([(101, 102)]), CK_MAP)
     write(tmp_path, made([*texts, b"ab"], [(101, 102, 260), (101, 102, 261)]))
-    refuse(tmp_path, "ids 260 and 261 are both b'ab'")
+    error = refuse(tmp_path, "ids 260 and 261 are both b'ab'")
+    assert error.path == str(tmp_path / STRINGS)
+    assert error.offset == sum(len(text) + 1 for text in texts)
 
 
 # ---------------------------------------------------------------------- the writer
