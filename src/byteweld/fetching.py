@@ -8,16 +8,19 @@ have the SHA-256 it declares. So a server, a proxy or a mirror can withhold a fi
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import http.client
 import ipaddress
 import os
+import socket
+import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any, Final, NoReturn
+from typing import IO, Any, Final, NoReturn, Self
 from urllib.parse import SplitResult, urlsplit
 
 from byteweld._files import check_file, read_regular
@@ -203,14 +206,67 @@ class _Redirects(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
-def _opener() -> urllib.request.OpenerDirector:
+class _Deadline:
+    """Ends all connections that are made, after some seconds, whatever a server sends.
+
+    A timeout limits each wait, and a server may keep sending headers, or interim answers.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.is_over = False
+        self._sockets: list[socket.socket] = []
+        self._timer = threading.Timer(seconds, self._end)
+        self._timer.daemon = True
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._timer.cancel()
+        for opened in self._sockets:
+            opened.close()
+
+    def connect(self, *args: Any, **options: Any) -> socket.socket:
+        """Connect a socket."""
+        made = socket.create_connection(*args, **options)
+        self._sockets.append(made.dup())  # TLS takes over the socket itself
+        if self.is_over:
+            self._end()
+        return made
+
+    def _end(self) -> None:
+        self.is_over = True
+        for opened in self._sockets:
+            with contextlib.suppress(OSError):
+                opened.shutdown(socket.SHUT_RDWR)
+
+
+def _opener(deadline: _Deadline) -> urllib.request.OpenerDirector:
     """Return an opener for http and https, without those for files, FTP and data: URLs."""
+
+    def connection(kind: Any) -> Any:
+        def make(*args: Any, **options: Any) -> Any:
+            made = kind(*args, **options)
+            made._create_connection = deadline.connect
+            return made
+
+        return make
+
+    class Http(urllib.request.HTTPHandler):
+        def http_open(self, req: Any) -> Any:
+            return self.do_open(connection(http.client.HTTPConnection), req)
+
+    class Https(urllib.request.HTTPSHandler):
+        def https_open(self, req: Any) -> Any:
+            return self.do_open(connection(http.client.HTTPSConnection), req)
+
     opener = urllib.request.OpenerDirector()
     for handler in (
         urllib.request.ProxyHandler(),
         urllib.request.UnknownHandler(),
-        urllib.request.HTTPHandler(),
-        urllib.request.HTTPSHandler(),
+        Http(),
+        Https(),
         urllib.request.HTTPDefaultErrorHandler(),
         urllib.request.HTTPErrorProcessor(),
         _Redirects(),
@@ -226,14 +282,19 @@ def _download(
     request = urllib.request.Request(
         url, headers={"Accept-Encoding": "identity", "User-Agent": "byteweld"}
     )
+    seconds = timeout + file.size / _LEAST_BYTES_PER_SECOND
+    deadline = _Deadline(seconds)
     try:
-        with _opener().open(request, timeout=timeout) as response:
+        with deadline, _opener(deadline).open(request, timeout=timeout) as response:
             data = _read(response, file.size, timeout, progress)
     except (OSError, http.client.HTTPException, ValueError) as error:
         if isinstance(error, urllib.error.HTTPError):
             error.close()
+        reason = _reason(error, timeout)
+        if deadline.is_over:
+            reason = f"the server did not send the file in {seconds:.0f} seconds"
         raise FetchError(
-            f"{url}: {_reason(error, timeout)}; nothing was written. Check the network and the "
+            f"{url}: {reason}; nothing was written. Check the network and the "
             f"proxy settings (HTTPS_PROXY), name a mirror with {MIRROR}, or download {file.url} by "
             f"hand and save it as {target}"
         ) from None

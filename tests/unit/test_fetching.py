@@ -302,6 +302,29 @@ def test_a_server_that_drips_is_given_up(tiny, web, data, monkeypatch):
         byteweld.fetch(NAME, timeout=60)
 
 
+@pytest.mark.parametrize(
+    ("start", "again"),
+    [
+        (b"HTTP/1.1 200 OK\r\nX: ", b"a"),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", b"A: b\r\n"),
+    ],
+    ids=["a header", "interim answers", "trailers"],
+)
+def test_a_server_that_answers_without_end_is_given_up(start, again, tiny, web, monkeypatch):
+    """Something comes all the time, so no single wait is too long."""
+
+    def answer(handler):
+        handler.wfile.write(start)
+        while not handler.server.over.wait(0.01):
+            handler.wfile.write(again)
+
+    web.answers[f"/{FILE}"] = answer
+    monkeypatch.setattr(fetching, "_LEAST_BYTES_PER_SECOND", 1e9)
+    with pytest.raises(FetchError, match="did not send the file in 1 seconds; nothing was written"):
+        byteweld.fetch(NAME, timeout=1)
+
+
 # ---------------------------------------------------------------------- redirects
 
 
