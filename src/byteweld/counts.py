@@ -17,7 +17,7 @@ from byteweld._memory import Memory as Memory
 from byteweld._saves import read_together
 from byteweld._text import batches
 from byteweld.corpus import Corpus, check_local
-from byteweld.counts_files import PARTS, Facts
+from byteweld.counts_files import PARTS, CountFacts
 from byteweld.counts_files import Pruning as Pruning
 from byteweld.errors import BudgetError, check_text
 from byteweld.recipes import ALPHABETS, Recipe
@@ -66,7 +66,7 @@ class Counts:
     __slots__ = ("_facts", "_table")
 
     _table: _native.Counts
-    _facts: Facts
+    _facts: CountFacts
 
     def __init__(
         self,
@@ -89,14 +89,14 @@ class Counts:
             check_text("pattern", pattern)
         for text in boundaries or ():
             check_text("a boundary", text)
-        facts = Facts(
+        facts = CountFacts(
             pattern=pattern,
             boundaries=None if boundaries is None else tuple(boundaries),
             skipped_documents=skipped_documents,
         )
         self._set(_native.Counts(sorted(counts.items())), facts)
 
-    def _set(self, table: _native.Counts, facts: Facts) -> None:
+    def _set(self, table: _native.Counts, facts: CountFacts) -> None:
         object.__setattr__(self, "_table", table)
         object.__setattr__(self, "_facts", facts)
 
@@ -107,7 +107,7 @@ class Counts:
         raise AttributeError("Counts are immutable")
 
     @classmethod
-    def _of(cls, table: _native.Counts, facts: Facts) -> Self:
+    def _of(cls, table: _native.Counts, facts: CountFacts) -> Self:
         counts = cls.__new__(cls)
         counts._set(table, facts)
         return counts
@@ -370,7 +370,7 @@ def limit_of(memory: Memory | None, sums: counts_files.Sums) -> _native.MemoryLi
     return None if limit is None or limit.can_keep(distinct, distinct_bytes) else limit
 
 
-def _rebuild(parts: list[list[tuple[Any, Any, Any]]], facts: Facts) -> Counts:
+def _rebuild(parts: list[list[tuple[Any, Any, Any]]], facts: CountFacts) -> Counts:
     loader = _native.CountLoader(limit=None)
     for part in parts:
         for batch in part:
@@ -414,10 +414,10 @@ def same_pattern(a: str | None, b: str | None) -> bool:
     return canonical is not None and canonical == _native.canonical_pattern(b)
 
 
-def merge_facts(all_facts: list[Facts]) -> Facts:
+def merge_facts(all_facts: list[CountFacts]) -> CountFacts:
     """Return the facts of the sum, which do not depend on the order; raise if they conflict."""
     if not all_facts:
-        return Facts()
+        return CountFacts()
     first = all_facts[0]
     patterns = {facts.pattern for facts in all_facts}
     if not all(same_pattern(first.pattern, pattern) for pattern in patterns):
@@ -431,7 +431,7 @@ def merge_facts(all_facts: list[Facts]) -> Facts:
             f"{sorted(map(repr, boundaries))}"
         )
     alphabets = {facts.alphabet for facts in all_facts}
-    return Facts(
+    return CountFacts(
         # Of several spellings, always the same one, whatever the order of the tables.
         pattern=min((pattern for pattern in patterns if pattern is not None), default=None),
         boundaries=first.boundaries,
@@ -497,7 +497,7 @@ def count_within(
             if progress is not None:
                 total += sum(map(len, batch))
                 progress(total)
-    facts = Facts(
+    facts = CountFacts(
         pattern=recipe.pattern,
         boundaries=recipe.boundaries,
         alphabet=None if alphabet is None else "ascii",

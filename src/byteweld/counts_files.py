@@ -65,7 +65,7 @@ class Pruning:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
+class CountFacts:
     """How the counts were made."""
 
     pattern: str | None = None  # that split the documents
@@ -108,7 +108,7 @@ def check_target(path: str | os.PathLike[str], *, overwrite: bool) -> None:
 
 
 def write_folder(
-    path: str | os.PathLike[str], table: _native.Counts, facts: Facts, *, overwrite: bool
+    path: str | os.PathLike[str], table: _native.Counts, facts: CountFacts, *, overwrite: bool
 ) -> None:
     """Write counts into a temporary folder next to `path`, then rename it."""
     arrow()
@@ -120,7 +120,7 @@ def write_folder(
 
 @contextmanager
 def new_counts(
-    path: str | os.PathLike[str], facts: Facts, sums: Sequence[Sums], *, overwrite: bool
+    path: str | os.PathLike[str], facts: CountFacts, sums: Sequence[Sums], *, overwrite: bool
 ) -> Iterator[Path]:
     """Yield a temporary folder for the parts, which becomes the folder at `path` with a manifest.
 
@@ -226,7 +226,7 @@ class _Part(_Sums):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Manifest(Facts, _Sums):
+class _Manifest(CountFacts, _Sums):
     parts: tuple[_Part, ...]
 
 
@@ -235,7 +235,7 @@ class Folder:
     """A folder of counts, as its manifest describes it."""
 
     path: Path
-    facts: Facts
+    facts: CountFacts
     sums: Sums
     parts: tuple[_Part, ...]
 
@@ -284,8 +284,8 @@ def open_folder(path: str | os.PathLike[str]) -> Folder:
             f"not one of the parts 00 to {PARTS - 1} of a folder of counts; remove this file",
             path=folder / foreign[0],
         )
-    facts = {field.name: getattr(read, field.name) for field in dataclasses.fields(Facts)}
-    return Folder(folder, Facts(**facts), read.sums, read.parts)
+    facts = {field.name: getattr(read, field.name) for field in dataclasses.fields(CountFacts)}
+    return Folder(folder, CountFacts(**facts), read.sums, read.parts)
 
 
 def read_folder(folder: Folder, limit: _native.MemoryLimit | None) -> _native.Counts:

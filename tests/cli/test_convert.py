@@ -202,7 +202,7 @@ def test_the_proof_compares_ids_and_shows_the_first_that_differ():
     outcome = _probe._compare_ids(by_merge, by_rank, [b"ab", b"abc"])
     assert outcome == "the ids of b'abc' differ from token 0: [97, 257] became [256, 99]"
     assert isinstance(_probe.prove(by_merge, by_rank, []), str)
-    assert isinstance(_probe.prove(by_rank, by_rank, [b"abc"]), _probe.Proof)
+    assert isinstance(_probe.prove(by_rank, by_rank, [b"abc"]), _probe.Probe)
 
 
 def test_the_current_folder_can_be_the_target(run, saved, tmp_path):

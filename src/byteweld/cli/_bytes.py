@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from byteweld.cli import _output
-from byteweld.cli._documents import Documents
+from byteweld.cli._documents import CorpusDocuments
 from byteweld.corpus import ReadingOptions
 from byteweld.markup import Child, element, wide
 from byteweld.render import visible_name
@@ -38,7 +38,7 @@ class HeatMap(Displayable):
 
     def __init__(self, source: str, reading: ReadingOptions) -> None:
         self.source = source
-        documents = Documents([source], reading)
+        documents = CorpusDocuments([source], reading)
         corpus = documents.corpus
         with documents.progress("counting", is_stored=True) as advance:
             found = corpus.count_bytes(_ALPHABET, advance)

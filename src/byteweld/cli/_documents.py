@@ -15,7 +15,7 @@ TEXT = "--text"  # the file name shown for text given as an argument
 _SHOWN_EXTENSIONS = 5
 
 
-class Documents:
+class CorpusDocuments:
     """Each file's name and its documents, in the order of the sources; `-` is standard input.
 
     All sources are resolved before the first is read, so that a wrong name fails immediately.

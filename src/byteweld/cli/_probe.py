@@ -41,7 +41,7 @@ HARD_STRINGS: tuple[bytes, ...] = (
 )
 
 
-class Proof(NamedTuple):
+class Probe(NamedTuple):
     """What was compared."""
 
     tokens: int
@@ -51,7 +51,7 @@ class Proof(NamedTuple):
 
 def prove(
     first: byteweld.Tokenizer, second: byteweld.Tokenizer, corpus: Iterable[bytes]
-) -> Proof | str:
+) -> Probe | str:
     """Compare the vocabularies of two tokenizers, then the ids of probes and of a corpus.
 
     Returns what was compared or, in words, the first difference.
@@ -66,7 +66,7 @@ def prove(
             return difference
         texts += len(batch)
         size += sum(map(len, batch))
-    return Proof(len(first), texts, size)
+    return Probe(len(first), texts, size)
 
 
 def _compare_vocabularies(first: byteweld.Vocabulary, second: byteweld.Vocabulary) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 import byteweld
 from byteweld.cli import DONE, FAILED, NO, _errors, _output
 from byteweld.cli import _options as options
-from byteweld.cli._documents import Documents, say_resumed
+from byteweld.cli._documents import CorpusDocuments, say_resumed
 from byteweld.cli._page import Shown
 from byteweld.cli._runner import RunnerOptions
 from byteweld.comparison._report import summary
@@ -93,7 +93,7 @@ def run(
     while len(source) > 1 and _is_tokenizer(source[0]):
         paths.append(source.pop(0))
     tokenizers = _load(paths, lacking)
-    files = Documents(source, reading)
+    files = CorpusDocuments(source, reading)
     how: dict[str, Any] = {
         "names": paths,
         "max_differences": differences,

@@ -11,7 +11,7 @@ import byteweld
 from byteweld import formats
 from byteweld.cli import DONE, NO, _errors, _output, _probe, _targets
 from byteweld.cli import _options as options
-from byteweld.cli._documents import Documents
+from byteweld.cli._documents import CorpusDocuments
 from byteweld.corpus import ReadingOptions
 from byteweld.formats import dropping
 from byteweld.formats._beside import config_path
@@ -117,7 +117,7 @@ def run(
 
 
 def _documents(sources: Sequence[str], reading: ReadingOptions) -> Iterator[bytes]:
-    files = Documents(sources, reading)
+    files = CorpusDocuments(sources, reading)
     for _, documents in files:
         yield from documents
     files.say_skipped()

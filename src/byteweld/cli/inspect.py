@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import byteweld
 from byteweld.cli import _bytes, _errors, _overview
 from byteweld.cli import _options as options
-from byteweld.cli._documents import Documents
+from byteweld.cli._documents import CorpusDocuments
 from byteweld.cli._options import SpecialText
 from byteweld.cli._page import Shown
 from byteweld.dataset._manifest import dataset_folder, is_dataset
@@ -116,7 +116,7 @@ def run(
         return
     from byteweld.evaluation.corpora import evaluate_files  # as above
 
-    files = Documents(corpus, reading)
+    files = CorpusDocuments(corpus, reading)
     arguments: Any = options.special_arguments(special_text or "special")
     with files.progress("measuring") as advance:
         found = evaluate_files(tok, files, num_threads=threads, progress=advance, **arguments)

@@ -51,6 +51,6 @@ def run(
             counting.merge_ranks(out, running, memory=memory, overwrite=force)
             count.say_saved(out, time.perf_counter() - started)
             return
-        with tokenize.Bars(Sources()) as bars:
+        with tokenize.TokenizeBars(Sources()) as bars:
             result = dataset.merge_ranks(out, running, progress=bars.on_progress)
     tokenize.show(result, out, time.perf_counter() - started)

@@ -15,7 +15,7 @@ from byteweld._files import COMPRESSED_SUFFIXES, check_file
 from byteweld._saves import write_atomic
 from byteweld.cli import DONE, FAILED, NO, _errors, _output, _proof
 from byteweld.cli import _options as options
-from byteweld.cli._documents import Documents, say_resumed
+from byteweld.cli._documents import CorpusDocuments, say_resumed
 from byteweld.cli._runner import RunnerOptions
 from byteweld.jobs.proving import WorkerPeer, prove_corpus
 from byteweld.markup import document
@@ -93,7 +93,7 @@ def run(
         num_threads=threads,
     )
     ours = _proof.Ours(tok, arguments)
-    files = Documents(source, reading)
+    files = CorpusDocuments(source, reading)
     digests = None if out is None and html is None else _proof.Digests(files.paths)
     num_threads = threads or os.cpu_count() or 1
     skip_failures = reading.get("on_error") == "skip"
@@ -152,7 +152,7 @@ def run(
     return code
 
 
-def _documents(files: Documents, digests: _proof.Digests | None) -> Iterator[proof.Document]:
+def _documents(files: CorpusDocuments, digests: _proof.Digests | None) -> Iterator[proof.Document]:
     for name, documents in files:
         for number, content in enumerate(documents, 1):
             read = proof.Document(name, number, content, files.files, files.skipped)

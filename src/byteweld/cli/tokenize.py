@@ -98,7 +98,7 @@ def run(
                 "--force would remove what other ranks have done; remove the folder before they "
                 "start"
             )
-        with Bars(sources) as bars:
+        with TokenizeBars(sources) as bars:
             encode_share(rank, sources, tok, out, plan, progress=bars.on_progress)
         say_rank(rank, out)
         return
@@ -122,7 +122,7 @@ def make(
 ) -> tuple[Made, float]:
     """Make the dataset with a progress bar; returns what was made and the seconds it took."""
     started = time.perf_counter()
-    with Bars(sources) as bars:
+    with TokenizeBars(sources) as bars:
         made = make_dataset(
             sources,
             tok,
@@ -143,7 +143,7 @@ def show(made: Made, out: str, seconds: float) -> None:
     _output.lines(_lines(made.manifest, out, None if made.was_complete else seconds))
 
 
-class Bars(_corpus.Bars):
+class TokenizeBars(_corpus.Bars):
     """A progress bar for each stage."""
 
     _latest: Progress | None = None

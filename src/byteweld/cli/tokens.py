@@ -9,7 +9,7 @@ import byteweld
 from byteweld._text import batches
 from byteweld.cli import _errors, _input, _output
 from byteweld.cli import _options as options
-from byteweld.cli._documents import Documents
+from byteweld.cli._documents import CorpusDocuments
 from byteweld.cli._options import SpecialText
 from byteweld.cli._page import Shown
 from byteweld.markup import Child, more, section
@@ -104,7 +104,7 @@ def run(
     keep = None if json else _MAX_PAGE_TOKENS if html is not None else 0
     specials = options.special_arguments(special_text)
     found = _Tokens(tok, tokenizer, specials, threads, is_shown=show, keep=keep)
-    files = Documents(sources, reading, text=text)
+    files = CorpusDocuments(sources, reading, text=text)
     with files.progress("encoding", beside_data=show) as advance:
         for name, documents in files:
             found.read(name, documents, files, advance)
@@ -149,7 +149,7 @@ class _Tokens(Displayable):
         self,
         name: str,
         documents: Iterable[bytes],
-        files: Documents,
+        files: CorpusDocuments,
         advance: Callable[[int], None],
     ) -> None:
         """Count the tokens of one of the files."""

@@ -38,7 +38,7 @@ class Skip(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Encoding:
+class DocumentEncoding:
     """How documents are encoded."""
 
     tok: Tokenizer
@@ -48,7 +48,7 @@ class Encoding:
     marks_empty: bool
 
     @classmethod
-    def of(cls, tok: Tokenizer, plan: Plan) -> Encoding:
+    def of(cls, tok: Tokenizer, plan: Plan) -> DocumentEncoding:
         """Return how a dataset has its documents."""
         return cls(tok, plan.options.special_text, plan.before, plan.after, plan.format.marks_empty)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from byteweld.dataset._document_files import DocumentFiles, in_order
-from byteweld.dataset._encoding import Encoded, Encoding
+from byteweld.dataset._encoding import DocumentEncoding, Encoded
 from byteweld.dataset._order import Targets, grouped, order_in_bucket
 from byteweld.dataset._plan import Cutting, Piece, ShardPlan
 from byteweld.dataset._shard import Split
@@ -233,7 +233,7 @@ class EncodingPass(_Pass):
         self._encoded = Encoded()  # since the last record
         self._position = self.last.position
 
-    def encode(self, sources: Sources, encoding: Encoding, num_threads: int | None) -> None:
+    def encode(self, sources: Sources, encoding: DocumentEncoding, num_threads: int | None) -> None:
         """Encode all documents that are not encoded yet."""
         stored = 0
 

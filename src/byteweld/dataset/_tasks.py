@@ -20,7 +20,7 @@ from byteweld.corpus._parts import FilePart
 from byteweld.corpus._slices import Slice, on_slice
 from byteweld.dataset import _order
 from byteweld.dataset._document_files import SUFFIXES, DocumentFiles, batches, in_order
-from byteweld.dataset._encoding import Encoded, Encoding
+from byteweld.dataset._encoding import DocumentEncoding, Encoded
 from byteweld.dataset._job import ANNOUNCED
 from byteweld.dataset._manifest import FileEntry, ShardEntry
 from byteweld.dataset._order import Targets
@@ -120,7 +120,7 @@ class EncodeSlice:
     """Encodes the documents of a slice."""
 
     storage: Storage
-    encoding: Encoding
+    encoding: DocumentEncoding
     corpus: Corpus  # how it is read
     num_threads: int | None
 

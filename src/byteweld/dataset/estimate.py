@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from byteweld.dataset._encoding import Encoded, Encoding
+from byteweld.dataset._encoding import DocumentEncoding, Encoded
 from byteweld.dataset._shard import LENGTH_BYTES
 from byteweld.dataset.options import Plan
 from byteweld.sources import Sources
@@ -47,7 +47,7 @@ def estimate(
     count = min(len(corpus.files), _MAX_FILES)
     chosen = [corpus.files[len(corpus.files) * at // count] for at in range(count)]
     sample = _Sample()
-    encoding = dataclasses.replace(Encoding.of(tok, plan), special_text="text")
+    encoding = dataclasses.replace(DocumentEncoding.of(tok, plan), special_text="text")
     started = time.perf_counter()
     for file in chosen:
         part = Sources(corpus=dataclasses.replace(corpus, files=(file,)))
@@ -78,7 +78,7 @@ class _Sample(Encoded):
 
 
 def _add(
-    sample: _Sample, file: Sources, encoding: Encoding, limit: int, num_threads: int | None
+    sample: _Sample, file: Sources, encoding: DocumentEncoding, limit: int, num_threads: int | None
 ) -> None:
     """Add the start of a file, about `limit` bytes of text."""
     most = sample.text_bytes + limit

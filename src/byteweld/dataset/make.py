@@ -28,7 +28,7 @@ from byteweld.corpus._parts import FilePart
 from byteweld.corpus._remote import list_again
 from byteweld.corpus._slices import Slice, divide
 from byteweld.dataset._complete import complete
-from byteweld.dataset._encoding import Encoded, Encoding
+from byteweld.dataset._encoding import DocumentEncoding, Encoded
 from byteweld.dataset._job import WORK, Job, changes, locked
 from byteweld.dataset._manifest import MANIFEST, Manifest, ShardEntry
 from byteweld.dataset._order import Targets, num_buckets
@@ -363,7 +363,7 @@ class _Making:
         )
         try:
             stream.encode(
-                job.sources, Encoding.of(job.tok, job.plan), self._runner.threads_per_task
+                job.sources, DocumentEncoding.of(job.tok, job.plan), self._runner.threads_per_task
             )
         finally:
             stream.close()
@@ -390,7 +390,7 @@ class _Making:
         total, done = sum(sizes.values()), 0
         task = EncodeSlice(
             self._storage,
-            Encoding.of(job.tok, job.plan),
+            DocumentEncoding.of(job.tok, job.plan),
             dataclasses.replace(corpus, files=(), skipped_files={}),
             runner.threads_per_task,
         )

@@ -24,7 +24,7 @@ from byteweld._folders import Folder
 from byteweld.corpus import Corpus
 from byteweld.corpus._slices import Slice, on_slice
 from byteweld.counts import Counts, Memory, count_corpus, limit_of, merge_facts
-from byteweld.counts_files import PARTS, Facts, Sums, part_name
+from byteweld.counts_files import PARTS, CountFacts, Sums, part_name
 from byteweld.jobs import RankRunner, Runner
 from byteweld.jobs._work import (
     JOB,
@@ -54,7 +54,7 @@ Progress = Callable[[int, int | None], object]
 class _Slice(NamedTuple):
     """What was counted in a slice: the sums of each part."""
 
-    facts: Facts
+    facts: CountFacts
     sums: tuple[Sums, ...]
 
 
@@ -130,7 +130,7 @@ class Merged(NamedTuple):
     """The counts of a corpus, as one run of each part."""
 
     folder: Folder
-    facts: Facts
+    facts: CountFacts
     runs: tuple[Run, ...]
 
     def publish(self, out: Path, *, overwrite: bool) -> None:
