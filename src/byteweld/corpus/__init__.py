@@ -124,11 +124,7 @@ class Reading:
 
     @classmethod
     def of(
-        cls,
-        options: ReadingOptions,
-        *,
-        unit: Unit = "file",
-        ext: str | Sequence[str] | None = None,
+        cls, options: ReadingOptions, *, unit: Unit = "file", ext: str | Sequence[str] | None = None
     ) -> Reading:
         """Make a Reading from keyword arguments; `unit` and `ext` are their defaults."""
         unknown = options.keys() - ReadingOptions.__annotations__.keys()

@@ -9,12 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from byteweld.dataset._encoding import DOCUMENTS, Encoded
-from byteweld.dataset._manifest import (
-    MAX_LISTED_SKIPS,
-    Manifest,
-    SkipEntry,
-    SourceEntry,
-)
+from byteweld.dataset._manifest import MAX_LISTED_SKIPS, Manifest, SkipEntry, SourceEntry
 from byteweld.dataset._shard import Split
 
 Noted = Sequence[Encoded]  # what was encoded, in the order of the corpus

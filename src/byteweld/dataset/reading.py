@@ -16,13 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, SupportsIndex, get_args, overload
 
 from byteweld._cached import cached_property
-from byteweld.dataset._manifest import (
-    MANIFEST,
-    Manifest,
-    ShardEntry,
-    dataset_folder,
-    load_manifest,
-)
+from byteweld.dataset._manifest import MANIFEST, Manifest, ShardEntry, dataset_folder, load_manifest
 from byteweld.dataset._shard import Split
 from byteweld.dataset.formats import FORMATS
 from byteweld.dataset.formats._documents import Documents, joined

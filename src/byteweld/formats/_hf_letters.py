@@ -34,12 +34,7 @@ def write_keys(vocab: Vocabulary) -> dict[str, int]:
 
 
 def _find_problem(
-    token: AddedToken,
-    vocab: Vocabulary,
-    keys: Mapping[str, int],
-    taken: set[int],
-    *,
-    is_made: bool,
+    token: AddedToken, vocab: Vocabulary, keys: Mapping[str, int], taken: set[int], *, is_made: bool
 ) -> str | None:
     """Return why an added token cannot be a key of the model, or None."""
     text, ignore_merges = token.text, needs_ignore_merges(vocab)

@@ -191,11 +191,7 @@ def write_normalizer(steps: tuple[NormalizerStep, ...]) -> dict[str, object] | N
     """Return the normalizer of a file."""
     return _write_sequence(
         [
-            {
-                "type": "Replace",
-                "pattern": _write_pattern(step.pattern),
-                "content": step.content,
-            }
+            {"type": "Replace", "pattern": _write_pattern(step.pattern), "content": step.content}
             if isinstance(step, Replace)
             else {"type": _FORM_NAMES[step]}
             for step in steps

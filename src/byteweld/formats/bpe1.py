@@ -19,12 +19,7 @@ from byteweld import formats
 from byteweld._files import read_part
 from byteweld.errors import FormatError, PatternError, UnsupportedError, VocabularyError
 from byteweld.formats._json import MAX_FILE_BYTES, read_file, show
-from byteweld.formats._limits import (
-    NotHeldError,
-    check_alphabet,
-    check_bytes,
-    check_merge_list,
-)
+from byteweld.formats._limits import NotHeldError, check_alphabet, check_bytes, check_merge_list
 from byteweld.patterns import pattern_name
 from byteweld.vocab import ROLES, Merge, Vocabulary
 

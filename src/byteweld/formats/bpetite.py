@@ -12,14 +12,7 @@ from typing import Final, NamedTuple
 
 from byteweld import patterns
 from byteweld.errors import FormatError
-from byteweld.formats._json import (
-    check_version,
-    parse_object,
-    read_fields,
-    read_file,
-    show,
-    wrong,
-)
+from byteweld.formats._json import check_version, parse_object, read_fields, read_file, show, wrong
 from byteweld.formats._limits import (
     NotHeldError,
     check_alphabet,

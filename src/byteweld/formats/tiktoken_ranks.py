@@ -13,13 +13,7 @@ from byteweld.errors import FormatError, UnsupportedError, VocabularyError
 from byteweld.formats import _sidecar
 from byteweld.formats._beside import sidecar_path
 from byteweld.formats._json import read_file, show
-from byteweld.formats._ranks import (
-    check_ranks,
-    from_base64,
-    read_ranks,
-    recover_merges,
-    to_base64,
-)
+from byteweld.formats._ranks import check_ranks, from_base64, read_ranks, recover_merges, to_base64
 from byteweld.formats._sidecar import OPTIONS as OPTIONS
 from byteweld.vocab import MAX_ID, Vocabulary
 
@@ -65,10 +59,7 @@ def load(path: Path, **given: Any) -> Vocabulary:
             )
         tokens.setdefault(token_id, text.encode())  # the first text of a shared id
     return Vocabulary(
-        tokens,
-        merges or (),
-        **known._asdict(),
-        ranking="ranks" if merges is None else "merges",
+        tokens, merges or (), **known._asdict(), ranking="ranks" if merges is None else "merges"
     )
 
 
@@ -114,8 +105,7 @@ def _read_ranks(data: bytes, path: Path) -> dict[int, bytes]:
             raise FormatError(f"rank {rank} follows rank {last}; ranks must ascend", path=where)
         if token in ranks:
             raise FormatError(
-                f"ranks {ranks[token]} and {rank} are both {show(token)}; expected one",
-                path=where,
+                f"ranks {ranks[token]} and {rank} are both {show(token)}; expected one", path=where
             )
         tokens[rank] = token
         ranks[token] = last = rank

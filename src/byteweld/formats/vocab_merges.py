@@ -84,11 +84,7 @@ def load(path: Path, **given: Any) -> Vocabulary:
     tokens = _read_tokens(
         ids, known.special_tokens, {left + right for left, right in pairs}, vocab_file
     )
-    return Vocabulary(
-        tokens,
-        merges,
-        **known._asdict(),
-    )
+    return Vocabulary(tokens, merges, **known._asdict())
 
 
 def _read_ids(data: bytes, path: Path) -> dict[str, int]:
@@ -209,7 +205,7 @@ def _keys(vocab: Vocabulary) -> dict[str, int]:
         if keys.get(text, token_id) != token_id:
             raise NotHeldError(
                 f"special token {text!r} has id {token_id}, but the same letters are "
-                f"the token {vocab.tokens[keys[text]]!r} with id {keys[text]}",
+                f"the token {vocab.tokens[keys[text]]!r} with id {keys[text]}"
             )
         if token_id not in shared:
             keys[text] = token_id

@@ -166,11 +166,7 @@ def read_record(folder: Folder, name: str, hint: Any, bits: int = 63) -> Any:
 
 @contextlib.contextmanager
 def begun(
-    runner: Runner,
-    facts: Facts,
-    near: str | os.PathLike[str] | None,
-    *,
-    overwrite: bool = False,
+    runner: Runner, facts: Facts, near: str | os.PathLike[str] | None, *, overwrite: bool = False
 ) -> Iterator[Work]:
     """Yield the work folder of a job, and remove it unless the job fails.
 
@@ -317,10 +313,7 @@ def run_stage(
 
 
 def sliced(
-    runner: Runner,
-    corpus: Corpus,
-    facts: Facts,
-    builder: _native.CountBuilder | None = None,
+    runner: Runner, corpus: Corpus, facts: Facts, builder: _native.CountBuilder | None = None
 ) -> tuple[list[Slice], dict[str, Any]]:
     """Return the slices of a corpus, and what identifies a job on them besides `facts`."""
     if corpus.table is not None:

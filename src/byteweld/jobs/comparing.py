@@ -9,13 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Unpack
 
-from byteweld.comparison.corpora import (
-    MAX_DIFFERENCES,
-    Comparison,
-    Sums,
-    sum_files,
-    to_comparison,
-)
+from byteweld.comparison.corpora import MAX_DIFFERENCES, Comparison, Sums, sum_files, to_comparison
 from byteweld.corpus import Corpus
 from byteweld.evaluation.corpora import EncodingOptions
 from byteweld.jobs import Runner

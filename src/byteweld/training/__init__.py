@@ -9,13 +9,6 @@ checkpoint  what an interrupted run resumes from
 report      Training and TrainingEvent; the report file next to a vocabulary
 """
 
-from byteweld.training.report import (
-    Start,
-    Stop,
-    Training,
-    TrainingEvent,
-    load_report,
-    report_path,
-)
+from byteweld.training.report import Start, Stop, Training, TrainingEvent, load_report, report_path
 
 __all__ = ["Start", "Stop", "Training", "TrainingEvent", "load_report", "report_path"]

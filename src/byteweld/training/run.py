@@ -59,11 +59,7 @@ def run(
     `on_counted` is called between counting and merging.
     """
     _native.CountBuilder(  # raises now, not at the first `encode`, if the pattern is wrong
-        pattern=plan.recipe.encode_pattern,
-        boundaries=(),
-        alphabet=None,
-        num_threads=1,
-        limit=None,
+        pattern=plan.recipe.encode_pattern, boundaries=(), alphabet=None, num_threads=1, limit=None
     )
     with contextlib.ExitStack() as stack:
         point = None

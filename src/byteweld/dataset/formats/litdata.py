@@ -10,12 +10,7 @@ from typing import Any, Final
 
 from byteweld.dataset._manifest import Manifest, ShardEntry
 from byteweld.dataset.formats._chunks import ChunkFormat
-from byteweld.dataset.formats._splits import (
-    base_name,
-    content_hash,
-    split_folder,
-    write_indexes,
-)
+from byteweld.dataset.formats._splits import base_name, content_hash, split_folder, write_indexes
 
 # litdata's codes: tensors have no uint32, arrays do.
 _FORMATS: Final = {

@@ -39,11 +39,7 @@ def _index(manifest: Manifest, entries: Sequence[ShardEntry]) -> dict[str, Any]:
     shards = []
     for entry in entries:
         (file,) = entry.files
-        raw = {
-            "basename": base_name(entry),
-            "bytes": file.size,
-            "hashes": {"sha256": file.sha256},
-        }
+        raw = {"basename": base_name(entry), "bytes": file.size, "hashes": {"sha256": file.sha256}}
         more = {"raw_data": raw, "samples": entry.documents, "zip_data": None}
         shards.append(_config(manifest.dtype) | more)
     return {"shards": shards, "version": 2}
