@@ -122,8 +122,8 @@ class Comparison(Displayable):
     Examples:
         >>> large = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
         >>> found = byteweld.compare(large, large.cut(263), documents=["hello world"])
-        >>> found.total.tokens
-        (2, 4)
+        >>> found.total.tokens, found.is_identical, found.to_dict()["total"]["tokens"]
+        ((2, 4), False, [2, 4])
         >>> first = found.differences[0]
         >>> first.start, first.end, first.lanes[0].texts, first.lanes[1].texts
         (0, 5, (b'hello',), (b'hel', b'lo'))
@@ -141,13 +141,7 @@ class Comparison(Displayable):
 
     @property
     def is_identical(self) -> bool:
-        """Whether all ids are equal.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> byteweld.compare(tok, tok, documents=["hello world"]).is_identical
-            True
-        """
+        """Whether all ids are equal."""
         return not self.total.differing_documents
 
     @cached_property
@@ -169,14 +163,7 @@ class Comparison(Displayable):
         return report(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON-serializable values; lists of figures are in the order of the tokenizers.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> found = byteweld.compare(tok, tok, documents=["hello world"]).to_dict()
-            >>> found["identical"], found["total"]["tokens"]
-            (True, [2, 2])
-        """
+        """Return JSON-serializable values; lists of figures are in the order of the tokenizers."""
         rows = zip(
             self.names,
             self.fingerprints,
@@ -283,10 +270,7 @@ class Sums:
     def add(self, other: Sums, max_differences: int, *, continues: bool = False) -> None:
         """Add the sums of the files after these.
 
-        Args:
-            other: the sums of the files after them.
-            max_differences: as given to `sum_files`.
-            continues: whether the first file of `other` is the rest of the last one here.
+        If `continues`, the first file of `other` is the rest of the last one here.
         """
         before = 0
         files = other.files

@@ -58,12 +58,7 @@ def whole_file(file: File | FilePart) -> File:
 
 
 def may_divide(file: File, *, has_places: bool) -> bool:
-    """Whether a file can be divided, judged by its name.
-
-    Args:
-        file: a local file, or a URL.
-        has_places: whether text files have places to divide them at.
-    """
+    """Whether a file can be divided, judged by its name; text, if it has places to divide it at."""
     name = file_name(file).lower()
     extension = extension_of(name)
     if isinstance(file, str) and not has_ranges(file):

@@ -55,12 +55,10 @@ class Slice(NamedTuple):
 def divide(
     corpus: Corpus, slice_bytes: int | None = None, *, builder: CountBuilder | None = None
 ) -> list[Slice]:
-    """Divide a corpus into slices of about `slice_bytes` stored bytes.
+    """Divide the files of a corpus into slices of about `slice_bytes` stored bytes.
 
-    Args:
-        corpus: files; a table in memory cannot be divided.
-        slice_bytes: default: a 4,096th of the corpus, at least 128 MiB and at most 4 GiB.
-        builder: given if documents need not stay whole: they are only counted, with it.
+    The default is a 4,096th of the corpus, at least 128 MiB and at most 4 GiB. With a `builder`,
+    documents need not stay whole: they are only counted, with it.
     """
     whole_files = [whole_file(file) for file in corpus.files]
     sizes = [file_size(file) for file in whole_files]

@@ -23,14 +23,11 @@ _BATCH_TOKENS: Final = 1 << 20
 
 
 class DocumentFiles:
-    """The two files of some documents, open to append.
+    """The two files of some documents, open to append; `stem` is their path without the suffixes.
 
-    Args:
-        stem: their path, without the suffixes.
-        dtype: of the ids.
-        header_bytes: before the ids; for the format of the dataset.
-        tokens, documents: what the files have already; what follows it is dropped.
-        hashed: whether to compute the SHA-256 of the ids, if all are written here.
+    Before the ids are `header_bytes`, for the format of the dataset. The files have `tokens` and
+    `documents` already; what follows is dropped. If `hashed`, the SHA-256 of the ids is computed,
+    if all are written here.
     """
 
     def __init__(

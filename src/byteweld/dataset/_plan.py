@@ -48,11 +48,8 @@ class Cutting(NamedTuple):
 
         Of documents that end where an exact shard does, the first is its last one.
 
-        Args:
-            filled: ids in the current shard before the block.
-            tokens: ids of the block.
-            ends: where documents end in the block.
-            is_open: whether its last document continues in the next block.
+        The current shard has `filled` ids before the block, which has `tokens` ids and documents
+        that end at `ends`; if it is open, its last document continues in the next block.
         """
         import numpy as np
 
@@ -127,14 +124,9 @@ class ShardPlan(NamedTuple):
 def plan_shards(
     split: Split, pieces: Sequence[Piece], cutting: Cutting, lengths: Lengths, first: int = 0
 ) -> list[ShardPlan]:
-    """Divide the documents of a split into shards.
+    """Divide the documents of a split, in order, into shards, numbered from `first`.
 
-    Args:
-        split: its name.
-        pieces: its documents, in order.
-        cutting: where shards end.
-        lengths: returns the lengths of the documents of a piece.
-        first: the number of the first shard.
+    `lengths` returns the lengths of the documents of a piece.
     """
     import numpy as np
 

@@ -203,14 +203,8 @@ class _Pass:
 class EncodingPass(_Pass):
     """Encodes documents, and appends them to the shards of splits or to buckets.
 
-    Args:
-        storage: where documents are kept, in a local folder.
-        targets: where documents belong.
-        splits: the splits of the dataset.
-        cutting: where shards end.
-        publish: publishes a shard.
-        total: what was encoded before; blocks are added to it.
-        report: called now and then with the stored bytes read.
+    Blocks are added to `total`, what was encoded before; `report` is called now and then with the
+    stored bytes read.
     """
 
     def __init__(

@@ -119,17 +119,10 @@ def make(
     num_threads: int | None = None,
     progress: Report | None = None,
 ) -> Made:
-    """Make the dataset, or what is left to make of it.
+    """Make the dataset in a folder, or at a URL, or what is left to make of it.
 
-    Args:
-        sources: the documents.
-        tok: encodes them.
-        out: a folder, or the URL of one.
-        plan: the options of the dataset.
-        runner: what runs the tasks; without one, documents are encoded in one pass here.
-        overwrite: start over if there is a dataset.
-        num_threads: without a runner; default: one per processor.
-        progress: called now and then.
+    Without a runner, documents are encoded in one pass here, with `num_threads`. With `overwrite`,
+    start over if there is a dataset.
     """
     job = Job(sources, tok, open_folder(out), plan)
     with job.ready(overwrite=overwrite):

@@ -231,8 +231,10 @@ class Evaluation(Displayable):
         >>> found = byteweld.evaluate(tok, documents=["hello world, hello"])
         >>> found.total.bytes_per_token, found.total.words.fertility
         (3.6, 1.0)
-        >>> found.commonest(1), found.used, len(found.unused)
-        ([(263, 2)], 4, 261)
+        >>> found.commonest(1), found.rarest(1), found.used, len(found.unused)
+        ([(263, 2)], [(264, 1)], 4, 261)
+        >>> round(found.efficiency(1), 3), found.to_dict()["round_trip"]["changed"]
+        (0.239, 0)
     """
 
     name: str
@@ -268,24 +270,12 @@ class Evaluation(Displayable):
         return [token_id for token_id in self.tokens if not self.counts[token_id]]
 
     def rarest(self, limit: int) -> list[tuple[int, int]]:
-        """Return (id, count) of the ordinary tokens that occurred least often, longest first.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> byteweld.evaluate(tok, documents=["hello world, hello"]).rarest(1)
-            [(264, 1)]
-        """
+        """Return (id, count) of the ordinary tokens that occurred least often, longest first."""
         by_count = sorted(self._counted, key=lambda n: (n[1], -len(self.tokens[n[0]]), n[0]))
         return by_count[:limit]
 
     def commonest(self, limit: int) -> list[tuple[int, int]]:
-        """Return (id, count) of the ordinary tokens that occurred most often.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> byteweld.evaluate(tok, documents=["hello world, hello"]).commonest(2)
-            [(263, 2), (32, 1)]
-        """
+        """Return (id, count) of the ordinary tokens that occurred most often."""
         return sorted(self._counted, key=lambda item: (-item[1], item[0]))[:limit]
 
     @cached_property
@@ -296,11 +286,6 @@ class Evaluation(Displayable):
         """Return the Rényi entropy of the tokens, divided by its maximum for this vocabulary size.
 
         Order 1 is Shannon entropy. None if nothing was encoded.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> round(byteweld.evaluate(tok, documents=["hello world"]).efficiency(1), 3)
-            0.124
         """
         if not isinstance(order, int | float) or not order >= 0:
             raise ValueError(f"order is {order!r}; it must be a number of at least 0")
@@ -321,14 +306,7 @@ class Evaluation(Displayable):
         return report(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the evaluation as JSON-serializable values.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> found = byteweld.evaluate(tok, documents=["hello world"]).to_dict()
-            >>> found["total"]["tokens"], found["round_trip"]["changed"]
-            (2, 0)
-        """
+        """Return the evaluation as JSON-serializable values."""
         probes = self.probes
         return {
             "files": [_rate_to_dict(file) for file in self.files],

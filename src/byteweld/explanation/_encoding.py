@@ -219,11 +219,7 @@ def explain_pretoken(
 ) -> Explanation:
     """Explain one of the pre-tokens of a text as it is: it is not split or rewritten again.
 
-    Args:
-        vocab: the vocabulary.
-        pretoken: as `pretokenize` returns it.
-        added_id: the id of the special or added token that it is, which is never merged.
-        max_pretoken_bytes: as in `explain`.
+    `added_id` is the id of the special or added token that it is, which is never merged.
     """
     found = _explain_pretoken(vocab, pretoken, added_id, 0, max_pretoken_bytes)
     return _explanation(vocab, [found])

@@ -18,12 +18,9 @@ _MAX_LISTED: Final = 5
 
 
 def changed_facts(before: Facts, now: Facts, *, may_change: Facts | None = None) -> list[str]:
-    """Say what differs between two jobs.
+    """Say what differs between what an earlier run noted, maybe of another version, and this one.
 
-    Args:
-        before: what an earlier run noted; of another version, it may have any values.
-        now: what this run would note.
-        may_change: values by name, from which a fact may change: nothing done depends on them.
+    `may_change` has values by name, from which a fact may change: nothing done depends on them.
     """
     found = []
     for name in {**before, **now}:

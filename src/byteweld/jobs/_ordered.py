@@ -76,14 +76,9 @@ def results_in_order(
 ) -> Iterator[tuple[Slice, Any]]:
     """Yield each slice of a corpus and what the function finds in it, up to the first `End`.
 
-    Args:
-        runner: what runs the tasks. If it has a work folder, that keeps results.
-        corpus: files.
-        function: of the documents of a slice; picklable.
-        result: the type of what it returns.
-        facts: what the results depend on, as JSON values, besides the corpus.
-        progress: called with the stored bytes of the slices that are done.
-        resumed: called with those that earlier runs have done, if they have.
+    `result` is the type of what the function returns, and `facts` are what that depends on besides
+    the corpus: a work folder of the runner keeps results. `progress` is called with the stored
+    bytes of the slices that are done, and `resumed` with those that earlier runs have done, if any.
     """
     slices, described = sliced(runner, corpus, facts)
     # Without a place for them, no results are kept: none of them is large.

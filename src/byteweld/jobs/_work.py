@@ -228,15 +228,9 @@ def begin(
 ) -> Work:
     """Return the work folder of a job, begun by this process or another one.
 
-    Args:
-        folder: the work folder.
-        facts: what identifies the job, as JSON values.
-        overwrite: start over, whatever the folder has.
-        changes: says what differs between two jobs. If it finds nothing, the job is the same.
-        stages: the job starts over if it has changed and none of these stages has any result.
-
-    Raises:
-        FileExistsError: if the folder is that of another job.
+    If `changes` finds no difference between the facts, the job is the same. If the job has changed,
+    it starts over with `overwrite`, or if none of the `stages` has any result; otherwise the folder
+    is that of another job, a FileExistsError.
     """
     described = parse(to_json({**facts, "byteweld": _native.__version__}).encode(*_SURROGATES))
     restarted: list[str] = []
@@ -289,14 +283,9 @@ def run_stage(
 ) -> dict[int, Any]:
     """Run the tasks of a stage that are not done yet, and return the results of all.
 
-    Args:
-        work: where results are noted.
-        stage: what kind of tasks they are.
-        items: of the tasks; each has a `number`.
-        task: returns the result for an item, and files by the names that they get in the work
-            folder. It may write to the folder that it is given.
-        runner: what runs the tasks.
-        report: called with results: first those of earlier runs, then each one as it comes.
+    Each item has a `number`. For an item and a scratch folder, a task returns the result, and files
+    by the names that they get in the work folder. `report` is called with results: first those of
+    earlier runs, then each one as it comes.
     """
     numbered = {item.number: item for item in items}
     results = {number: found for number, found in work.results(stage).items() if number in numbered}

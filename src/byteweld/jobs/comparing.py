@@ -37,8 +37,7 @@ def compare_corpus(
 ) -> Compared:
     """Compare tokenizers on a corpus, in tasks of a runner; see `compare_files`.
 
-    `progress` is called with the stored bytes of the slices that are done, and `resumed` with those
-    that earlier runs have done.
+    `progress` and `resumed` are as in `results_in_order`.
     """
     options["num_threads"] = runner.threads_per_task
     task = _CompareSlice(tuple(tokenizers), max_differences, options)

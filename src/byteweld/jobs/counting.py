@@ -167,14 +167,9 @@ def counted(
 ) -> Iterator[Merged]:
     """Count a corpus, and yield the counts in the work folder, to `publish` or `load`.
 
-    Args:
-        runner: what runs the tasks.
-        corpus: files.
-        recipe: how documents are split.
-        near: where the result goes; without a work folder of the runner, that is next to it.
-        memory: the budget of each task. Default: 1 GiB per thread.
-        overwrite: start over if the work folder is that of another job.
-        progress: called with the bytes counted, and those of the corpus.
+    The work folder is the runner's, or next to `near`, where the result goes. `memory` is the
+    budget of each task, by default 1 GiB per thread. `progress` is called with the bytes counted,
+    and those of the corpus.
     """
     slices, facts = _planned(runner, corpus, recipe)
     with begun(runner, facts, near, overwrite=overwrite) as work:

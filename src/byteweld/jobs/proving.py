@@ -44,15 +44,9 @@ def prove_corpus(
 ) -> Proved:
     """Compare two encoders on a corpus, up to the first difference, in tasks of a runner.
 
-    Args:
-        runner: what runs the tasks.
-        corpus: files.
-        ours: a picklable side.
-        theirs: picklable, and returns the other side, in each task; such as a `WorkerPeer`.
-        skip_failures: as in `prove`.
-        facts: what the result depends on, as JSON values, besides the corpus; for a work folder.
-        progress: called with the stored bytes of the slices that are done.
-        resumed: called with those that earlier runs have done, if they have.
+    Both sides are picklable; `theirs`, such as a `WorkerPeer`, returns the other side in each task.
+    `facts` are what the result depends on besides the corpus, for a work folder; `progress` and
+    `resumed` are as in `results_in_order`.
     """
     names = (ours.name, theirs().name)
     task = _ProveSlice(ours, theirs, names, skip_failures, runner.threads_per_task)
