@@ -12,7 +12,6 @@ import struct
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,12 +21,10 @@ from byteweld.errors import FormatError, UnsupportedError
 from byteweld.formats import bpe1
 from byteweld.vocab import Vocabulary
 from tests.helpers.sections import (
-    BYTES,
     MOST,
     REFUSED,
     ROLES,
     SPECIAL_BYTES,
-    SPECIALS,
     TOKENS,
     section,
     the,
@@ -36,13 +33,6 @@ from tests.helpers.sections import (
 PAGE = Path(__file__).parents[3] / "docs" / "formats" / "bpe1.md"
 PLAIN, GPT2 = the(), the("gpt2")
 SECTION = section(version=2, pattern=b"gpt2", fingerprint=GPT2.fingerprint)
-
-
-def make(
-    tokens: dict[int, bytes], merges: list[tuple[int, int, int]], **changes: Any
-) -> Vocabulary:
-    options: dict[str, Any] = {"special_tokens": SPECIALS, "roles": ROLES}
-    return Vocabulary(BYTES | SPECIAL_BYTES | tokens, merges, **(options | changes))
 
 
 # ---------------------------------------------------------------------- golden and round trips
@@ -283,12 +273,6 @@ def test_a_wrong_length_is_refused() -> None:
         bpe1.read(CONTAINER, offset=AT, length=0)
 
 
-@pytest.mark.parametrize("pattern", [None, "gpt2"])
-def test_a_section_without_records_is_read(pattern: str | None) -> None:
-    bare = make({}, [], pattern=pattern)
-    assert bpe1.read(bpe1.to_bytes(bare, version=2)) == bare
-
-
 def test_a_length_without_an_offset_counts_from_the_start(tmp_path: Path) -> None:
     assert bpe1.read(SECTION + b"more", length=len(SECTION)) == GPT2
     path = tmp_path / "model.bin"
@@ -342,47 +326,3 @@ def test_a_source_of_another_kind_is_a_type_error() -> None:
         bpe1.read(5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="open for bytes"):
         bpe1.read(io.StringIO("BPE1"))  # type: ignore[arg-type]
-
-
-# ---------------------------------------------------------------------- refusals of the writer
-
-
-def test_a_token_that_no_merge_makes_is_kept(tmp_path: Path) -> None:
-    vocab = make({260: b"loose"}, [])
-    formats.save(vocab, tmp_path / "x", format="bpe1")
-    assert formats.load(tmp_path / "x", format="bpe1") == vocab
-
-
-UNSUPPORTED = {
-    "its pattern is empty": make({}, [], pattern=""),
-    "has ignore_merges": make({}, [], ignore_merges=True),
-    "ranked by id": make({}, [], ranking="ranks"),
-    "alphabet is 'ascii'": make({}, [], alphabet="ascii"),
-    "special tokens are []": Vocabulary(BYTES),
-    "'<|x|>'], not exactly": make({260: b"<|x|>"}, [], special_tokens=SPECIALS | {"<|x|>": 260}),
-    "role pad is None, not the id of '<|pad|>'": make(
-        {}, [], roles={role: i for role, i in ROLES.items() if role != "pad"}
-    ),
-    "role bos is 257, not the id of '<|bos|>'": make({}, [], roles=ROLES | {"bos": 257}),
-    "byte 0x00 has id 1": make({0: b"\1", 1: b"\0"}, []),
-    "a gap at 260": make({261: b"ab"}, []),
-    "merge 6 uses id 256, which is also a special token": make(
-        {260: b"<|", 261: b"bo", 262: b"s|", 263: b"bos|", 264: b"<|bos|", 265: b"|>"},
-        [
-            (60, 124, 260),
-            (98, 111, 261),
-            (115, 124, 262),
-            (261, 262, 263),
-            (260, 263, 264),
-            (124, 62, 265),
-            (264, 62, 256),
-        ],
-    ),
-}
-
-
-@pytest.mark.parametrize("reason", UNSUPPORTED)
-def test_what_a_section_cannot_hold_is_refused_by_name(tmp_path: Path, reason: str) -> None:
-    with pytest.raises(UnsupportedError, match=re.escape(reason)):
-        formats.save(UNSUPPORTED[reason], tmp_path / "x", format="bpe1")
-    assert list(tmp_path.iterdir()) == []

@@ -200,56 +200,6 @@ def test_mistral_common_reads_what_is_written_with_our_ids(tmp_path: Path) -> No
     assert (peer.bos_id, peer.eos_id, peer.pad_id, peer.unk_id) == (1, 2, 11, 0)
 
 
-def make(*, first: int = 2, **changes: Any) -> Vocabulary:
-    """Return a vocabulary in tekken's layout, with changes: special tokens, bytes, one merge."""
-    texts = {"<a>": 0, "<b>": 1}
-    tokens = {i: text.encode() for text, i in texts.items()}
-    tokens |= {first + byte: token for byte, token in enumerate(BYTES)}
-    merges = [(first + 97, first + 98, first + 256)]
-    given: dict[str, Any] = {
-        "tokens": tokens | {first + 256: b"ab"},
-        "merge_ids": merges,
-        "special_tokens": texts,
-        "pattern": "gpt2",
-    }
-    return Vocabulary(**(given | changes))
-
-
-@pytest.mark.parametrize(
-    ("vocab", "named"),
-    [
-        (make(pattern=None), "it has no pattern"),
-        (make(first=3), "a gap before 3"),
-        (make(roles={"bos": 0}), r"its roles are {'bos': 0}; in tekken they follow from names"),
-        (
-            make(
-                merge_ids=[(99, 100, 259), (100, 101, 258)],
-                tokens=dict(make().tokens) | {259: b"ab", 258: b"bc"},
-            ),
-            "merge 1 makes id 258",
-        ),
-        (
-            Vocabulary(
-                dict(enumerate(BYTES)) | {256: b"<a>"}, special_tokens={"<a>": 256}, pattern="gpt2"
-            ),
-            "do not have the first ids",
-        ),
-        (
-            Vocabulary(dict(enumerate([*BYTES[1:], BYTES[0]])), pattern="gpt2"),
-            "token 0 is b'\\\\x01'; after the special tokens come the 256 bytes",
-        ),
-    ],
-)
-def test_what_tekken_cannot_hold_is_refused_by_name(
-    tmp_path: Path, vocab: Vocabulary, named: str
-) -> None:
-    formats.save(make(), tmp_path / "sound.json", format="tekken")
-    path = tmp_path / "t.json"
-    with pytest.raises(UnsupportedError, match=named):
-        formats.save(vocab, path, format="tekken")
-    assert not path.exists()
-
-
 def test_a_bare_word_is_a_regular_expression_and_not_a_name(tmp_path):
     value = document()
     config(pattern="gpt2")(value)
