@@ -124,7 +124,7 @@ def train(
             progress=progress,
             on_counted=on_counted,
         )
-    return Tokenizer._trained(vocab, training)
+    return Tokenizer._of(vocab, training=training, is_tried=True)
 
 
 def choose_recipe(

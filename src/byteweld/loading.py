@@ -90,11 +90,13 @@ def load(
     if cache is not None:
         _check_private(Path(cache))
     cached = None if cache is None else _cache_path(file, Path(cache), format, options)
+    plain = plain_path(file).absolute()
+    name = name or plain.stem
     vocab = None if cached is None else _read(cached)
     if vocab is not None:
-        return Tokenizer._loaded(vocab, plain_path(file), name=name, is_tried=True)
+        return Tokenizer._of(vocab, name, path=plain, is_tried=True)
     vocab = formats.load(file, format=format, **options)
-    tok = Tokenizer._loaded(vocab, plain_path(file), name=name)
+    tok = Tokenizer._of(vocab, name, path=plain)
     # Cache nothing if the file changed while it was read.
     if cached is not None and cached == _cache_path(file, cached.parent, format, options):
         with contextlib.suppress(OSError):  # the cache is optional

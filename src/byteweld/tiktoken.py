@@ -63,6 +63,12 @@ class Encoding(Tokenizer):
         ... )
         >>> enc, enc.encode("ab ab<|end|>", allowed_special="all")
         (<Encoding 'mine'>, [256, 32, 256, 257])
+        >>> tiktoken.Encoding.from_ranks(ranks, pattern="gpt2", name="other").encode("ab")
+        [256]
+        >>> import byteweld
+        >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
+        >>> tiktoken.Encoding.from_tokenizer(tok).encode("hello world")
+        [263, 264]
     """
 
     def __init__(
@@ -74,7 +80,6 @@ class Encoding(Tokenizer):
         special_tokens: Mapping[str, int],
         explicit_n_vocab: int | None = None,
     ) -> None:
-        """Make an encoding; if `explicit_n_vocab` is given, ids must be 0 to one less than that."""
         if not isinstance(pat_str, str):
             raise TypeError(f"pat_str is {pat_str!r}; it must be a regular expression")
         if not mergeable_ranks:
@@ -99,44 +104,12 @@ class Encoding(Tokenizer):
 
     @classmethod
     def from_tokenizer(cls, tokenizer: Tokenizer) -> Encoding:
-        """Make an encoding from a tokenizer; the two share one engine.
-
-        Examples:
-            >>> import byteweld
-            >>> import byteweld.tiktoken as tiktoken
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> tiktoken.Encoding.from_tokenizer(tok).encode("hello world")
-            [263, 264]
-        """
+        """Make an encoding from a tokenizer; the two share one engine."""
         if not isinstance(tokenizer, Tokenizer):
             raise TypeError(f"expected a Tokenizer, found {type(tokenizer).__name__}")
         made = cls.__new__(cls)
         vars(made).update(vars(tokenizer))
         return made
-
-    @classmethod
-    def from_merges(cls, *args: Any, **options: Any) -> Encoding:
-        """Make an encoding as `Tokenizer.from_merges` does.
-
-        Examples:
-            >>> import byteweld.tiktoken as tiktoken
-            >>> vocab = {b: bytes([b]) for b in range(256)} | {256: b"ab"}
-            >>> tiktoken.Encoding.from_merges(vocab, [(b"a", b"b")], name="mine").encode("ab")
-            [256]
-        """
-        return cls.from_tokenizer(Tokenizer.from_merges(*args, **options))
-
-    @classmethod
-    def from_ranks(cls, *args: Any, **options: Any) -> Encoding:
-        """Make an encoding as `Tokenizer.from_ranks` does.
-
-        Examples:
-            >>> import byteweld.tiktoken as tiktoken
-            >>> ranks = {bytes([b]): b for b in range(256)} | {b"ab": 256}
-            >>> tiktoken.Encoding.from_ranks(ranks, pattern="gpt2", name="mine").encode("ab")
-            [256]
-        """
-        return cls.from_tokenizer(Tokenizer.from_ranks(*args, **options))
 
     # ------------------------------------------------------------------ encoding
     # `options` are the Tokenizer's own, such as add_bos.
@@ -392,4 +365,4 @@ def _characters(disallowed: Specials) -> Specials:
 
 
 def _rebuild(vocab: Vocabulary, name: str | None, training: Training | None) -> Encoding:
-    return Encoding.from_tokenizer(Tokenizer(vocab, name=name, training=training))
+    return Encoding._of(vocab, name, training)

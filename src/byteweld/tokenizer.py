@@ -56,18 +56,30 @@ class Tokenizer:
         >>> tok = byteweld.train(documents=documents, vocab_size=266, eos="<|endoftext|>")
         >>> tok.encode("hello world!"), tok.encode_to_numpy("hello world!")
         ([263, 264, 33], array([263, 264,  33], dtype=uint32))
+        >>> tok.encode_with_unstable("hello wor")  # " wor" may become " world"
+        ([263], [[262], [264]])
+        >>> tok.encode_ordinary("<|endoftext|>")[:3], tok.encode("hello", add_eos=True)
+        ([60, 124, 101], [263, 265])
         >>> tok.decode([263, 264, 33]), tok.decode_bytes([263, 0xC3])
         ('hello world!', b'hello\\xc3')
+        >>> tok.decode_with_offsets(tok.encode("hello é!"))
+        ('hello é!', [0, 5, 6, 6, 7])
+        >>> tok.count("hello world!"), tok.truncate("hello world, hello world", 2)
+        (3, 'hello world')
 
         Many at once:
 
         >>> tok.encode_batch(["hello", "hello world", ""]), tok.encode_ordinary_batch(["<|"])
         ([[263], [263, 264], []], [[60, 124]])
+        >>> tok.encode_ragged(["hello", "hello world"])  # all ids, and the offset of each text
+        (array([263, 263, 264], dtype=uint32), array([0, 1, 3]))
         >>> tok.decode_batch([[263], [263, 264]]), tok.decode_bytes_batch([[263], [264]])
         (['hello', 'hello world'], [b'hello', b' world'])
 
         Pre-tokens, and single tokens:
 
+        >>> print(tok.show("hello world, hello"))
+        hello|·world|,|·|hello
         >>> tok.pretokenize("hello world, it's 2026!")
         [b'hello', b' world', b',', b" it's", b' ', b'202', b'6', b'!']
         >>> tok.decode_tokens_bytes([263, 264]), tok.decode_single_token_bytes(264)
@@ -83,8 +95,8 @@ class Tokenizer:
         (266, 266, 265)
         >>> [token for token in tok.token_byte_values() if len(token) > 3]
         [b' wor', b' world', b'hello']
-        >>> tok.vocab.merges[:3]
-        [(b' ', b'w'), (b'e', b'l'), (b'h', b'el')]
+        >>> tok.vocab.merges[:3], tok.training.merges_learned
+        ([(b' ', b'w'), (b'e', b'l'), (b'h', b'el')], 9)
         >>> byteweld.Tokenizer(tok.vocab, name="greeting").name
         'greeting'
     """
@@ -122,15 +134,9 @@ class Tokenizer:
         return self
 
     @classmethod
-    def _trained(cls, vocab: Vocabulary, training: Training) -> Self:
-        return cls.__new__(cls)._fill(vocab, training=training, is_tried=True)
-
-    @classmethod
-    def _loaded(
-        cls, vocab: Vocabulary, path: Path, *, name: str | None = None, is_tried: bool = False
-    ) -> Self:
-        path = path.absolute()
-        return cls.__new__(cls)._fill(vocab, name or path.stem, path=path, is_tried=is_tried)
+    def _of(cls, vocab: Vocabulary, *facts: Any, **others: Any) -> Self:
+        """Make one of this class, whatever arguments it takes itself, as `_fill` does."""
+        return cls.__new__(cls)._fill(vocab, *facts, **others)
 
     # ------------------------------------------------------------------ construction
 
@@ -143,7 +149,7 @@ class Tokenizer:
         special_tokens: Sequence[str] | Mapping[str, int] = (),
         pattern: str | None = "gpt2",
         name: str | None = None,
-    ) -> Tokenizer:
+    ) -> Self:
         """Make a tokenizer from {id: bytes} and merges [(left bytes, right bytes)] in rank order.
 
         Args:
@@ -193,7 +199,7 @@ class Tokenizer:
                     )
             merge_ids.append((by_bytes[left], by_bytes[right], by_bytes[left + right]))
         vocabulary = Vocabulary(tokens, merge_ids, special_tokens=specials, pattern=pattern)
-        return cls(vocabulary, name=name)
+        return cls._of(vocabulary, name)
 
     @classmethod
     def from_ranks(
@@ -203,7 +209,7 @@ class Tokenizer:
         pattern: str | None,
         special_tokens: Mapping[str, int] | None = None,
         name: str | None = None,
-    ) -> Tokenizer:
+    ) -> Self:
         """Make a tokenizer from {bytes: rank}, as `tiktoken.Encoding` takes them; ids are ranks.
 
         If every token is made of exactly two others, the merges are recovered, which changes no id.
@@ -246,7 +252,7 @@ class Tokenizer:
             pattern=pattern,
             ranking="ranks" if merges is None else "merges",
         )
-        return cls(vocabulary, name=name)
+        return cls._of(vocabulary, name)
 
     # ------------------------------------------------------------------ encoding
 
@@ -300,13 +306,7 @@ class Tokenizer:
         return ids
 
     def encode_ordinary(self, text: Text) -> list[int]:
-        """Encode text as plain text: special tokens are neither recognized nor refused.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
-            >>> tok.encode_ordinary("hello<|end|>")
-            [263, 60, 124, 101, 110, 100, 124, 62]
-        """
+        """Encode text as plain text: special tokens are neither recognized nor refused."""
         return self._encoder.encode(text, None, None)
 
     def encode_to_numpy(
@@ -364,14 +364,6 @@ class Tokenizer:
 
         The ids of string i are `ids[offsets[i]:offsets[i + 1]]`. No Python integers are created, so
         this is the fastest way to encode many strings. Takes the arguments of `encode_batch`.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> ids, offsets = tok.encode_ragged(["hello", "hello world"])
-            >>> ids.tolist(), offsets.tolist()
-            ([263, 263, 264], [0, 1, 3])
-            >>> ids[offsets[1]:offsets[2]].tolist()
-            [263, 264]
         """
         return self._encoder.encode_ragged(texts, allowed_special, disallowed_special, num_threads)
 
@@ -388,9 +380,7 @@ class Tokenizer:
 
         Args:
             paths: a path, folder or glob, or a list of them.
-            num_threads: as in `encode_ragged`, and so are the next two.
-            allowed_special: as in `encode`.
-            disallowed_special: as in `encode`.
+            num_threads: as in `encode_batch`, and so are the next two.
             **reading: how files are read, as in `byteweld.train`: `ext`, `lines`, `separator`,
                 `field`, `json_lines`, `on_error`.
 
@@ -439,8 +429,7 @@ class Tokenizer:
         with flags, the whole text is collected first.
 
         Args:
-            allowed_special: as in `encode`.
-            disallowed_special: as in `encode`.
+            allowed_special: as in `encode`, and so is the next.
             block_bytes: how much text to collect before any of it is encoded. For long text in
                 small pieces, such as lines, 65,536 is faster; the ids are the same.
 
@@ -508,8 +497,7 @@ class Tokenizer:
                 "characters", they index the str: a token starts at the character that holds its
                 first byte and ends after the one that holds its last, so tokens that share a
                 character overlap there.
-            allowed_special: as in `encode`.
-            disallowed_special: as in `encode`.
+            allowed_special: as in `encode`, and so is the next.
 
         Examples:
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
@@ -542,11 +530,6 @@ class Tokenizer:
 
         If more text follows, the ids at the end may change. Each sequence is one way to go on: its
         bytes start with those of the unstable end. Works as in tiktoken.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> tok.encode_with_unstable("hello wor")  # " wor" may become " world"
-            ([263], [[262], [264]])
         """
         return self._encoder.encode_with_unstable(text, allowed_special, disallowed_special)
 
@@ -591,19 +574,15 @@ class Tokenizer:
         """Count the tokens of a text without creating a list.
 
         Args:
-            text: as in `encode`.
-            allowed_special: as in `encode`.
-            disallowed_special: as in `encode`.
+            text: as in `encode`, and so are the next two.
             limit: stop, and return None, if there are more tokens than this. The rest of a long
                 text is not encoded, so this is the fast way to tell whether a text fits into a
                 model's context.
 
         Examples:
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> tok.count("hello world!"), tok.count("hello world", limit=8)
-            (3, 2)
-            >>> tok.count("hello world" * 1000, limit=8) is None
-            True
+            >>> tok.count("hello world", limit=8), tok.count("hello world" * 1000, limit=8)
+            (2, None)
         """
         if limit is None:
             return self._encoder.count(text, allowed_special, disallowed_special)
@@ -626,11 +605,6 @@ class Tokenizer:
         that the tokens cover only in part is left out. Encoded alone, the result nearly always has
         at most `limit` tokens; it has more only if the pattern splits it differently without the
         text that followed. Takes the special-token arguments of `encode`.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> tok.truncate("hello world, hello world", 2)
-            'hello world'
         """
         _, covered, passed = self._encoder.count_until(
             text, _limit(limit), allowed_special, disallowed_special
@@ -724,11 +698,6 @@ class Tokenizer:
 
         Raises:
             UnicodeDecodeError: if the bytes are not UTF-8.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> tok.decode_with_offsets(tok.encode("hello é!"))
-            ('hello é!', [0, 5, 6, 6, 7])
         """
         offsets = []
         length = 0
@@ -752,11 +721,6 @@ class Tokenizer:
 
         It is known if the tokenizer was trained in this process, or loaded from a file that has a
         training report next to it (`tokenizer.training.json`), which `save` writes.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=300)
-            >>> tok.training.merges_learned, tok.training.stop
-            (9, 'no pairs')
         """
         if self._path is not None:
             from byteweld.training import load_report
@@ -814,11 +778,6 @@ class Tokenizer:
         """Encode text to look at it: `print` shows its tokens, a notebook shows them in color.
 
         Takes the special-token arguments of `encode`. The result also has `ids` and `to_dict()`.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> print(tok.show("hello world, hello"))
-            hello|·world|,|·|hello
         """
         from byteweld.render import spans
         from byteweld.report import EncodedText
@@ -850,7 +809,8 @@ class Tokenizer:
             )
         from byteweld.training.cut import cut_training
 
-        return Tokenizer._trained(*cut_training(self._vocab, training, vocab_size))
+        vocab, cut = cut_training(self._vocab, training, vocab_size)
+        return Tokenizer._of(vocab, training=cut, is_tried=True)
 
     def save(
         self,
