@@ -218,7 +218,7 @@ def test_a_task_that_fails_is_named(lines: Corpus, monkeypatch: pytest.MonkeyPat
     def fails(corpus: Corpus) -> None:
         raise MemoryError("too little")
 
-    monkeypatch.setattr(proving, "_Documents", fails)
+    monkeypatch.setattr(proving, "Files", fails)
     theirs = functools.partial(Encoder, "theirs", SAME)
     with pytest.raises(TaskError, match=r"slice 0 \(.*a.txt, bytes 0 to .*too little"):
         prove_corpus(LocalRunner(slice_bytes=10), lines, OURS, theirs)

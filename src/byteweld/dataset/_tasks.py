@@ -115,25 +115,20 @@ class Storage:
 # ---------------------------------------------------------------------- slices
 
 
-@dataclass(frozen=True)
-class EncodeSlice:
-    """Encodes the documents of a slice."""
+def encode_slice(
+    storage: Storage,
+    encoding: DocumentEncoding,
+    how: Corpus,
+    num_threads: int | None,
+    part: Slice,
+    scratch: Path,
+) -> tuple[Encoded, dict[str, Path]]:
+    """Encode the documents of a slice; `how` says how files are read."""
+    import numpy as np
 
-    storage: Storage
-    encoding: DocumentEncoding
-    corpus: Corpus  # how it is read
-    num_threads: int | None
-
-    def __call__(self, part: Slice, scratch: Path) -> tuple[Encoded, dict[str, Path]]:
-        return on_slice(self.corpus, part, lambda corpus: self._encode(part, corpus, scratch))
-
-    def _encode(
-        self, part: Slice, corpus: Corpus, scratch: Path
-    ) -> tuple[Encoded, dict[str, Path]]:
-        import numpy as np
-
+    def encode(corpus: Corpus) -> tuple[Encoded, dict[str, Path]]:
         encoded = Encoded(is_divided=isinstance(part.files[0], FilePart))
-        with self.storage.create(scratch) as files:
+        with storage.create(scratch) as files:
 
             def receive(
                 ids: Any, ends: Any, _open: bool, text_bytes: int, _stored: int, *rest: Any
@@ -144,15 +139,14 @@ class EncodeSlice:
                 encoded.note(events, part.first_file)
 
             if corpus.files:
-                last = self.encoding.encode(
-                    Sources(corpus=corpus),
-                    receive,
-                    start=part.start,
-                    num_threads=self.num_threads,
-                    unit="slice",
+                sources = Sources(corpus=corpus)
+                last = encoding.encode(
+                    sources, receive, start=part.start, num_threads=num_threads, unit="slice"
                 )
                 encoded.note(last, part.first_file)
-        return encoded, self.storage.named(SLICES, part.number, files)
+        return encoded, storage.named(SLICES, part.number, files)
+
+    return on_slice(how, part, encode)
 
 
 class DividedFile(NamedTuple):
@@ -165,21 +159,16 @@ class DividedFile(NamedTuple):
         return str(self.file)
 
 
-@dataclass(frozen=True)
-class DigestFile:
-    """Reads a divided file once more, for its size and its digest; None if it cannot be opened."""
-
-    is_skipped: bool  # a file that cannot be opened
-
-    def __call__(
-        self, item: DividedFile, scratch: Path
-    ) -> tuple[tuple[int, str] | None, dict[str, Path]]:
-        try:
-            return digest_file(item.file), {}
-        except (FileNotFoundError, PermissionError):
-            if not self.is_skipped:
-                raise
-            return None, {}
+def digest_divided(
+    is_skipped: bool, item: DividedFile, scratch: Path
+) -> tuple[tuple[int, str] | None, dict[str, Path]]:
+    """Read a divided file once more, for its size and digest; None if it may be skipped, and is."""
+    try:
+        return digest_file(item.file), {}
+    except (FileNotFoundError, PermissionError):
+        if not is_skipped:
+            raise
+        return None, {}
 
 
 # ---------------------------------------------------------------------- groups and buckets
@@ -197,40 +186,33 @@ class Numbered(NamedTuple):
         return f"the documents of slice {self.number:,}"
 
 
-@dataclass(frozen=True)
-class GroupSlice:
-    """Puts the documents of a slice in groups, one for each target that has any."""
+def group_slice(
+    storage: Storage, targets: Targets, item: Numbered, scratch: Path
+) -> tuple[tuple[Group, ...], dict[str, Path]]:
+    """Put the documents of a slice in groups, one for each target that has any."""
+    import numpy as np
 
-    storage: Storage
-    targets: Targets
-
-    def __call__(self, item: Numbered, scratch: Path) -> tuple[tuple[Group, ...], dict[str, Path]]:
-        import numpy as np
-
-        storage = self.storage
-        whole = Piece(stem_of(SLICES, item.number), 0, item.tokens, 0, item.documents)
-        lengths = storage.lengths(whole)
-        stop = item.first_document + item.documents
-        targets = self.targets.of(np.arange(item.first_document, stop, dtype=np.uint64))
-        order = np.argsort(targets, kind="stable")
-        starts = (np.cumsum(lengths) - lengths)[order]
-        lengths, targets = lengths[order], targets[order]
-        groups, firsts = np.unique(targets, return_index=True)
-        parts = np.split(lengths, firsts[1:]) if len(groups) else []
-        found = [
-            Group(int(group), len(part), int(part.sum()))
-            for group, part in zip(groups, parts, strict=True)
-        ]
-        with (
-            storage.work.folder.local(f"{whole.stem}.tokens") as tokens,
-            storage.create(scratch) as files,
-        ):
-            ids = mapped(tokens, storage.dtype, item.tokens, storage.header_bytes)
-            for some in batches(lengths):
-                files.append(
-                    _order.gather(ids, starts[some], lengths[some]), np.cumsum(lengths[some])
-                )
-        return tuple(found), storage.named(GROUPS, item.number, files)
+    whole = Piece(stem_of(SLICES, item.number), 0, item.tokens, 0, item.documents)
+    lengths = storage.lengths(whole)
+    stop = item.first_document + item.documents
+    target_of = targets.of(np.arange(item.first_document, stop, dtype=np.uint64))
+    order = np.argsort(target_of, kind="stable")
+    starts = (np.cumsum(lengths) - lengths)[order]
+    lengths = lengths[order]
+    groups, firsts = np.unique(target_of[order], return_index=True)
+    parts = np.split(lengths, firsts[1:]) if len(groups) else []
+    found = [
+        Group(int(group), len(part), int(part.sum()))
+        for group, part in zip(groups, parts, strict=True)
+    ]
+    with (
+        storage.work.folder.local(f"{whole.stem}.tokens") as tokens,
+        storage.create(scratch) as files,
+    ):
+        ids = mapped(tokens, storage.dtype, item.tokens, storage.header_bytes)
+        for some in batches(lengths):
+            files.append(_order.gather(ids, starts[some], lengths[some]), np.cumsum(lengths[some]))
+    return tuple(found), storage.named(GROUPS, item.number, files)
 
 
 class Bucket(NamedTuple):
@@ -243,35 +225,30 @@ class Bucket(NamedTuple):
         return f"bucket {self.number}"
 
 
-@dataclass(frozen=True)
-class ShuffleBucket:
-    """Puts the documents of a bucket in random order; returns their number and their tokens."""
+def shuffle_bucket(
+    storage: Storage, seed: int, item: Bucket, scratch: Path
+) -> tuple[tuple[int, int], dict[str, Path]]:
+    """Put the documents of a bucket in random order; return their number and their tokens."""
+    import numpy as np
 
-    storage: Storage
-    seed: int
-
-    def __call__(self, item: Bucket, scratch: Path) -> tuple[tuple[int, int], dict[str, Path]]:
-        import numpy as np
-
-        storage = self.storage
-        with DocumentFiles(scratch / "gathered", storage.kind) as gathered:
-            for piece in item.pieces:
-                done, ends = 0, np.cumsum(storage.lengths(piece))
-                for block in storage.blocks(piece):
-                    ids = np.frombuffer(block, storage.kind)
-                    first, last = np.searchsorted(ends, [done, done + len(ids)], side="right")
-                    # Documents without ids at the start come with the first block.
-                    gathered.append(ids, ends[int(first) if done else 0 : int(last)] - done)
-                    done += len(ids)
-                if not done:
-                    gathered.append(np.zeros(0, np.uint32), ends)
-        tokens, documents = gathered.tokens, gathered.documents
-        order = _order.order_in_bucket(item.number, documents, self.seed)
-        stem = scratch / "gathered"
-        with storage.create(scratch) as shuffled:
-            for ids, ends in in_order(stem, storage.kind, 0, tokens, documents, order):
-                shuffled.append(ids, ends)
-        return (documents, tokens), storage.named(BUCKETS, item.number, shuffled)
+    stem = scratch / "gathered"
+    with DocumentFiles(stem, storage.kind) as gathered:
+        for piece in item.pieces:
+            done, ends = 0, np.cumsum(storage.lengths(piece))
+            for block in storage.blocks(piece):
+                ids = np.frombuffer(block, storage.kind)
+                first, last = np.searchsorted(ends, [done, done + len(ids)], side="right")
+                # Documents without ids at the start come with the first block.
+                gathered.append(ids, ends[int(first) if done else 0 : int(last)] - done)
+                done += len(ids)
+            if not done:
+                gathered.append(np.zeros(0, np.uint32), ends)
+    tokens, documents = gathered.tokens, gathered.documents
+    order = _order.order_in_bucket(item.number, documents, seed)
+    with storage.create(scratch) as shuffled:
+        for ids, ends in in_order(stem, storage.kind, 0, tokens, documents, order):
+            shuffled.append(ids, ends)
+    return (documents, tokens), storage.named(BUCKETS, item.number, shuffled)
 
 
 # ---------------------------------------------------------------------- shards

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 import time
 from collections import Counter
@@ -49,16 +50,16 @@ from byteweld.dataset._tasks import (
     GROUPS,
     SLICES,
     Bucket,
-    DigestFile,
     DividedFile,
-    EncodeSlice,
-    GroupSlice,
     Numbered,
-    ShuffleBucket,
     Storage,
     WriteShard,
+    digest_divided,
+    encode_slice,
+    group_slice,
     publish,
     shard_stage,
+    shuffle_bucket,
     stem_of,
 )
 from byteweld.dataset.formats import FORMATS
@@ -381,11 +382,10 @@ class _Making:
         slices, runner = self._slices, self._runner
         sizes = {part.number: part.size for part in runner.share(slices)}
         total, done = sum(sizes.values()), 0
-        task = EncodeSlice(
-            self._storage,
-            DocumentEncoding.of(job.tok, job.plan),
-            dataclasses.replace(corpus, files=(), skipped_files={}),
-            runner.threads_per_task,
+        encoding = DocumentEncoding.of(job.tok, job.plan)
+        how = dataclasses.replace(corpus, files=(), skipped_files={})
+        task = functools.partial(
+            encode_slice, self._storage, encoding, how, runner.threads_per_task
         )
 
         def report(results: Mapping[int, Any]) -> None:
@@ -398,7 +398,7 @@ class _Making:
             self._report("encoding", done, total)
 
         run_stage(self._work, SLICES, runner.share(slices), task, runner, report)
-        digest = DigestFile(corpus.reading.on_error == "skip")
+        digest = functools.partial(digest_divided, corpus.reading.on_error == "skip")
         files = runner.share(_divided_files(slices))
         self._digests.update(run_stage(self._work, DIGESTS, files, digest, runner))
 
@@ -486,7 +486,7 @@ class _Making:
                 stem = stem_of(SLICES, item.number)
                 groups[0].append(Piece(stem, 0, item.tokens, 0, item.documents))
             return groups
-        task = GroupSlice(self._storage, self._targets)
+        task = functools.partial(group_slice, self._storage, self._targets)
         grouped = self._run_stage(GROUPS, task, numbered, "grouping")
         for number, found in sorted(grouped.items()):
             token = document = 0
@@ -500,7 +500,7 @@ class _Making:
         """Return the pieces of each split, of buckets that the stream has not shuffled."""
         first = ordered[-1].shuffled if ordered else 0
         buckets = [Bucket(n, tuple(pieces)) for n, pieces in enumerate(groups) if n >= first]
-        task = ShuffleBucket(self._storage, self._options["seed"])
+        task = functools.partial(shuffle_bucket, self._storage, self._options["seed"])
         shuffled = self._run_stage(BUCKETS, task, buckets, "shuffling")
         splits: list[list[Piece]] = [[] for _ in self._splits]
         if ordered:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from byteweld.corpus import Corpus
@@ -31,37 +31,44 @@ class SliceResult(NamedTuple):
     error: ByteweldError | None = None
 
 
-@dataclass(frozen=True)
-class SliceTask:
-    """Runs a function on the documents of a slice.
+def _run(
+    function: Callable[[Corpus], Any], how: Corpus, work: Work | None, stage: Stage, part: Slice
+) -> SliceResult:
+    """Run a function, which returns a result or an `End`, on the documents of a slice.
 
-    The function returns a result, or an `End`. If a document cannot be read or encoded, the error
-    is a result too: that of an earlier slice comes first, even if it is found later.
+    If a document cannot be read or encoded, the error is a result too: that of an earlier slice
+    comes first, even if it is found later.
     """
-
-    function: Callable[[Corpus], Any]
-    corpus: Corpus  # how it is read
-    work: Work | None
-    stage: Stage
-
-    def __call__(self, part: Slice) -> SliceResult:
-        if self.work is not None:
-            self.work.check()
-        try:
-            found = on_slice(self.corpus, part, self.function)
-        except ByteweldError as error:
-            return SliceResult(part.number, None, True, error)
-        if isinstance(found, End):
-            return SliceResult(part.number, found.found, True)
-        if self.work is not None:
-            self.work.put(self.stage, part.number, found)
-        return SliceResult(part.number, found)
+    if work is not None:
+        work.check()
+    try:
+        found = on_slice(how, part, function)
+    except ByteweldError as error:
+        return SliceResult(part.number, None, True, error)
+    if isinstance(found, End):
+        return SliceResult(part.number, found.found, True)
+    if work is not None:
+        work.put(stage, part.number, found)
+    return SliceResult(part.number, found)
 
 
 class End(NamedTuple):
     """The last thing to find; nothing after it matters. Picklable, and never kept."""
 
     found: Any
+
+
+class Files:
+    """The files of a slice, and how many malformed documents of those before were skipped."""
+
+    def __init__(self, corpus: Corpus) -> None:
+        self._corpus = corpus
+        self.skipped = 0
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        for name, documents in self._corpus.by_file():
+            yield name, documents
+            self.skipped += documents.skipped
 
 
 def results_in_order(
@@ -87,9 +94,11 @@ def results_in_order(
     )
     with opened as work:
         how = dataclasses.replace(corpus, files=(), skipped_files={})
-        task = SliceTask(function, how, work, Stage("slices", result))
+        stage = Stage("slices", result)
+        kept = {} if work is None else work.results(stage)
+        task = functools.partial(_run, function, how, work, stage)
         error: ByteweldError | None = None  # of the last slice
-        for number, found, _, error in _ordered(runner, task, slices, progress, resumed):
+        for number, found, _, error in _ordered(runner, task, slices, kept, progress, resumed):
             if error is None:
                 yield slices[number], found
         check_unchanged(corpus, described)
@@ -99,13 +108,13 @@ def results_in_order(
 
 def _ordered(
     runner: Runner,
-    task: SliceTask,
+    task: Callable[[Slice], SliceResult],
     slices: list[Slice],
+    kept: dict[int, Any],
     progress: Progress | None,
     resumed: Progress | None,
 ) -> Iterator[SliceResult]:
     """Yield the results of slices in their order, up to the first that is the last."""
-    kept = {} if task.work is None else task.work.results(task.stage)
     stop = len(slices)  # the slices from here on do not matter
 
     def todo() -> Iterator[Slice]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import os
@@ -16,7 +17,6 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -257,20 +257,13 @@ def begin(
     return Work(folder, "", tuple(restarted)).renamed(digest_of([described]))
 
 
-@dataclass(frozen=True)
-class _Noting:
-    """Runs a task of a stage, and notes its result."""
-
-    work: Work
-    stage: Stage
-    task: Task
-
-    def __call__(self, item: Any) -> tuple[int, Any]:
-        self.work.check()
-        with self.work.folder.scratch() as scratch:
-            result, files = self.task(item, scratch)
-            self.work.put(self.stage, item.number, result, files)
-        return item.number, result
+def _run_task(work: Work, stage: Stage, task: Task, item: Any) -> tuple[int, Any]:
+    """Run a task of a stage, and note its result."""
+    work.check()
+    with work.folder.scratch() as scratch:
+        result, files = task(item, scratch)
+        work.put(stage, item.number, result, files)
+    return item.number, result
 
 
 def run_stage(
@@ -291,8 +284,8 @@ def run_stage(
     results = {number: found for number, found in work.results(stage).items() if number in numbered}
     report(results)
     todo = [item for number, item in numbered.items() if number not in results]
-    running: Iterator[tuple[int, Any]] = runner.map_unordered(_Noting(work, stage, task), todo)
-    for number, found in running:
+    run = functools.partial(_run_task, work, stage, task)
+    for number, found in runner.map_unordered(run, todo):
         results[number] = found
         report({number: found})
     return results

@@ -5,15 +5,15 @@ The result is that of `compare_files` on the whole corpus, except for the second
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import functools
+from collections.abc import Sequence
 from typing import NamedTuple, Unpack
 
 from byteweld.comparison.corpora import MAX_DIFFERENCES, Comparison, Sums, sum_files, to_comparison
 from byteweld.corpus import Corpus
 from byteweld.evaluation.corpora import EncodingOptions
 from byteweld.jobs import Runner
-from byteweld.jobs._ordered import Progress, continues, results_in_order
+from byteweld.jobs._ordered import Files, Progress, continues, results_in_order
 from byteweld.tokenizer import Tokenizer
 
 
@@ -40,7 +40,7 @@ def compare_corpus(
     `progress` and `resumed` are as in `results_in_order`.
     """
     options["num_threads"] = runner.threads_per_task
-    task = _CompareSlice(tuple(tokenizers), max_differences, options)
+    task = functools.partial(_compare_slice, tuple(tokenizers), max_differences, options)
     specials = (options.get("allowed_special"), options.get("disallowed_special", "all"))
     facts = {
         "job": "compare",
@@ -58,30 +58,9 @@ def compare_corpus(
     return Compared(to_comparison(tokenizers, total, names=names), skipped)
 
 
-@dataclass(frozen=True)
-class _CompareSlice:
-    """Compares the documents of a slice."""
-
-    tokenizers: tuple[Tokenizer, ...]
-    max_differences: int
-    options: EncodingOptions
-
-    def __call__(self, corpus: Corpus) -> tuple[Sums, int]:
-        files = _Files(corpus)
-        sums = sum_files(
-            self.tokenizers, files, max_differences=self.max_differences, **self.options
-        )
-        return sums, files.skipped
-
-
-class _Files:
-    """The files of a slice, and how many malformed documents of them were skipped."""
-
-    def __init__(self, corpus: Corpus) -> None:
-        self._corpus = corpus
-        self.skipped = 0
-
-    def __iter__(self) -> Iterator[tuple[str, Iterator[bytes]]]:
-        for name, documents in self._corpus.by_file():
-            yield name, documents
-            self.skipped += documents.skipped
+def _compare_slice(
+    tokenizers: Sequence[Tokenizer], max_differences: int, options: EncodingOptions, corpus: Corpus
+) -> tuple[Sums, int]:
+    files = Files(corpus)
+    sums = sum_files(tokenizers, files, max_differences=max_differences, **options)
+    return sums, files.skipped

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -62,28 +62,24 @@ _BITS: Final = 128  # counts have 64 bits, but sums of them may have more
 _SLICES: Final = Stage("slices", _Slice, _BITS)
 
 
-@dataclass(frozen=True)
-class _CountSlice:
-    """Counts a slice."""
+def _count_slice(
+    recipe: Recipe,
+    how: Corpus,
+    num_threads: int | None,
+    memory: Memory | None,
+    part: Slice,
+    scratch: Path,
+) -> tuple[_Slice, dict[str, Path]]:
+    def count(corpus: Corpus) -> Counts:
+        budget = memory if num_threads is None else _budget(memory, num_threads)
+        return count_corpus(corpus, recipe, num_threads=num_threads, memory=budget)
 
-    recipe: Recipe
-    corpus: Corpus  # how it is read
-    num_threads: int | None
-    memory: Memory | None
-
-    def __call__(self, part: Slice, scratch: Path) -> tuple[_Slice, dict[str, Path]]:
-        counts = on_slice(self.corpus, part, self._count, _builder(self.recipe))
-        files = {}
-        for number in range(PARTS):
-            file = files[_run_name(part.number, number)] = scratch / part_name(number)
-            counts_files.write_part(file, counts._table, number)
-        return _Slice(counts._facts, tuple(counts._table.sums_by_part())), files
-
-    def _count(self, corpus: Corpus) -> Counts:
-        memory = self.memory
-        if self.num_threads is not None:
-            memory = _budget(memory, self.num_threads)
-        return count_corpus(corpus, self.recipe, num_threads=self.num_threads, memory=memory)
+    counts = on_slice(how, part, count, _builder(recipe))
+    files = {}
+    for number in range(PARTS):
+        file = files[_run_name(part.number, number)] = scratch / part_name(number)
+        counts_files.write_part(file, counts._table, number)
+    return _Slice(counts._facts, tuple(counts._table.sums_by_part())), files
 
 
 class Run(NamedTuple):
@@ -104,26 +100,24 @@ class _Merge(NamedTuple):
         return f"merge of {len(self.runs)} runs of part {self.part}"
 
 
-@dataclass(frozen=True)
-class _MergeRuns:
-    """Adds up runs; returns the sums of the result."""
-
-    folder: Folder
-    stage: Stage
-    num_threads: int | None
-    memory: Memory | None
-
-    def __call__(self, item: _Merge, scratch: Path) -> tuple[Sums, dict[str, Path]]:
-        # Sorted runs are merged faster on disk, or in the page cache, than added up in memory.
-        limit = _memory.divide(_budget(self.memory, 1), 1).limit
-        tables = []
-        for run in item.runs:
-            with self.folder.local(run.name) as file:
-                tables.append(counts_files.read_part(file, item.part, run.sums, limit))
-        merged = _native.Counts.merge(tables, limit=limit, num_threads=self.num_threads)
-        file = scratch / part_name(item.part)
-        counts_files.write_part(file, merged, item.part)
-        return merged.sums(), {_merged_name(self.stage, item.number): file}
+def _merge_runs(
+    folder: Folder,
+    stage: Stage,
+    num_threads: int | None,
+    memory: Memory | None,
+    item: _Merge,
+    scratch: Path,
+) -> tuple[Sums, dict[str, Path]]:
+    # Sorted runs are merged faster on disk, or in the page cache, than added up in memory.
+    limit = _memory.divide(_budget(memory, 1), 1).limit
+    tables = []
+    for run in item.runs:
+        with folder.local(run.name) as file:
+            tables.append(counts_files.read_part(file, item.part, run.sums, limit))
+    merged = _native.Counts.merge(tables, limit=limit, num_threads=num_threads)
+    file = scratch / part_name(item.part)
+    counts_files.write_part(file, merged, item.part)
+    return merged.sums(), {_merged_name(stage, item.number): file}
 
 
 class Merged(NamedTuple):
@@ -256,7 +250,7 @@ def _count_slices(
     sizes = {part.number: part.size for part in runner.share(slices)}
     total, done = sum(sizes.values()), 0
     how = dataclasses.replace(corpus, files=(), skipped_files={})
-    task = _CountSlice(recipe, how, runner.threads_per_task, memory)
+    task = functools.partial(_count_slice, recipe, how, runner.threads_per_task, memory)
 
     def report(counted: Mapping[int, Any]) -> None:
         nonlocal done
@@ -297,7 +291,7 @@ def _merge_level(
     for part, runs in enumerate(parts):
         for first in range(0, max(1, len(runs)), _FAN_IN):
             merges.append(_Merge(len(merges), part, tuple(runs[first : first + _FAN_IN])))
-    task = _MergeRuns(work.folder, stage, runner.threads_per_task, memory)
+    task = functools.partial(_merge_runs, work.folder, stage, runner.threads_per_task, memory)
     results = run_stage(work, stage, merges, task, runner)
     found: list[list[Run]] = [[] for _ in parts]
     for merge in merges:

@@ -6,11 +6,12 @@ the order of the corpus, whichever is found first, and everything before it was 
 
 from __future__ import annotations
 
+import functools
 import os
 import socket
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from byteweld import peers
 from byteweld.corpus import Corpus
 from byteweld.formats.vocab_merges import find_files
 from byteweld.jobs import Runner
-from byteweld.jobs._ordered import End, Progress, continues, results_in_order
+from byteweld.jobs._ordered import End, Files, Progress, continues, results_in_order
 from byteweld.proof import Document, Proof, Side, Unencodable, add, prove
 from byteweld.vocab import Vocabulary
 
@@ -49,7 +50,8 @@ def prove_corpus(
     `resumed` are as in `results_in_order`.
     """
     names = (ours.name, theirs().name)
-    task = _ProveSlice(ours, theirs, names, skip_failures, runner.threads_per_task)
+    threads = runner.threads_per_task
+    task = functools.partial(_prove_slice, ours, theirs, names, skip_failures, threads)
     described = {"job": "prove", "names": names, "skip_failures": skip_failures, **(facts or {})}
     total = Proof()
     documents = skipped = 0  # documents: of the file so far
@@ -83,52 +85,33 @@ class _Start(NamedTuple):
         )
 
 
-@dataclass(frozen=True)
-class _ProveSlice:
-    """Compares the documents of a slice."""
-
-    ours: Side
-    theirs: Callable[[], Side]
-    names: tuple[str, str]
-    skip_failures: bool
-    num_threads: int | None
-
-    def __call__(self, corpus: Corpus) -> Any:
-        theirs = self.theirs()
-        for side, name in zip((self.ours, theirs), self.names, strict=True):
-            if side.name != name:
-                raise RuntimeError(
-                    f"{socket.gethostname()} has {side.name}, but the proof was started with "
-                    f"{name}; every node needs the same version"
-                )
-        documents = _Documents(corpus)
-        found = prove(
-            self.ours,
-            theirs,
-            documents,
-            skip_failures=self.skip_failures,
-            num_threads=self.num_threads or os.cpu_count() or 1,
-        )
-        found = replace(found, skipped=tuple(map(_without_content, found.skipped)))
-        if found.failure is not None:
-            found = replace(found, failure=_without_content(found.failure))
-        return End((found, 0)) if found.is_over else (found, documents.skipped)
-
-
-class _Documents:
-    """The documents of a slice, and how many were skipped because they are malformed."""
-
-    def __init__(self, corpus: Corpus) -> None:
-        self._corpus = corpus
-        self.skipped = 0
-
-    def __iter__(self) -> Iterator[Document]:
-        for file, (name, documents) in enumerate(self._corpus.by_file(), 1):
-            before = self.skipped
-            for number, content in enumerate(documents, 1):
-                self.skipped = before + documents.skipped
-                yield Document(name, number, content, file, self.skipped)
-            self.skipped = before + documents.skipped
+def _prove_slice(
+    ours: Side,
+    open_theirs: Callable[[], Side],
+    names: tuple[str, str],
+    skip_failures: bool,
+    num_threads: int | None,
+    corpus: Corpus,
+) -> Any:
+    theirs = open_theirs()
+    for side, name in zip((ours, theirs), names, strict=True):
+        if side.name != name:
+            raise RuntimeError(
+                f"{socket.gethostname()} has {side.name}, but the proof was started with "
+                f"{name}; every node needs the same version"
+            )
+    files = Files(corpus)
+    documents = (
+        Document(name, number, content, file, files.skipped + read.skipped)
+        for file, (name, read) in enumerate(files, 1)
+        for number, content in enumerate(read, 1)
+    )
+    num_threads = num_threads or os.cpu_count() or 1
+    found = prove(ours, theirs, documents, skip_failures=skip_failures, num_threads=num_threads)
+    found = replace(found, skipped=tuple(map(_without_content, found.skipped)))
+    if found.failure is not None:
+        found = replace(found, failure=_without_content(found.failure))
+    return End((found, 0)) if found.is_over else (found, files.skipped)
 
 
 def _without_content(failure: Unencodable) -> Unencodable:
