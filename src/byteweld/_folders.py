@@ -205,6 +205,14 @@ class RemoteFolder:
 Folder = LocalFolder | RemoteFolder
 
 
+def link_or_copy(source: Path, target: Path) -> None:
+    """Give a file another name without copying it, if that is possible."""
+    try:
+        target.hardlink_to(source)
+    except OSError:  # another file system, or one without links
+        shutil.copyfile(source, target)
+
+
 def read_blocks(folder: Folder, name: str, start: int, stop: int) -> Iterator[bytes]:
     """Yield the bytes of a file from `start` to `stop`, some at a time."""
     while start < stop:

@@ -98,7 +98,7 @@ def find_remote(
             names = [name for name, info in found.items() if info["type"] == "file"]
             if not names:
                 raise FileNotFoundError(f"no file matches {url!r}")
-            return [_file(system, found[name]) for name in _sorted(names)]
+            return [_file(system, found[name]) for name in sorted(names, key=os.fsencode)]
         if info is None and not is_web_folder:
             raise FileNotFoundError(f"{url}: no such file or folder")
         found = system.find(path, detail=True)
@@ -296,10 +296,6 @@ def _file(system: Any, info: dict[str, Any], url: str | None = None) -> RemoteFi
     size = info.get("size")
     version = next((str(info[key]) for key in _VERSION_KEYS if info.get(key) is not None), None)
     return RemoteFile(name, size if isinstance(size, int) else None, version)
-
-
-def _sorted(names: list[str]) -> list[str]:
-    return sorted(names, key=os.fsencode)
 
 
 def _failed_request(error: FileNotFoundError) -> Exception | None:

@@ -51,13 +51,6 @@ def is_validation(numbers: NDArray[np.uint64], seed: int, fraction: float) -> ND
     return mixed(numbers, seed) < threshold
 
 
-def bucket_of(numbers: NDArray[np.uint64], seed: int, num_buckets: int) -> NDArray[np.int64]:
-    """Return the bucket of each document, by its number in the corpus."""
-    import numpy as np
-
-    return (mixed(numbers, seed ^ 0x5A5A) % np.uint64(num_buckets)).astype(np.int64)
-
-
 def num_buckets(total_bytes: int | None) -> int:
     """Return the number of buckets of each split, for a corpus of this size."""
     if total_bytes is None:
@@ -91,7 +84,8 @@ class Targets:
         if self.validation:
             found += is_validation(numbers, self.seed, self.validation)
         if self.buckets is not None:
-            found = found * self.buckets + bucket_of(numbers, self.seed, self.buckets)
+            bucket = mixed(numbers, self.seed ^ 0x5A5A) % np.uint64(self.buckets)
+            found = found * self.buckets + bucket.astype(np.int64)
         return found
 
 

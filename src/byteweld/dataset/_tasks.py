@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from byteweld._folders import Folder, LocalFolder, read_blocks
+from byteweld._folders import Folder, LocalFolder, link_or_copy, read_blocks
 from byteweld.corpus import Corpus, File, digest_file
 from byteweld.corpus._parts import FilePart
 from byteweld.corpus._slices import Slice, on_slice
@@ -354,10 +353,7 @@ class WriteShard:
         folder = self.storage.work.folder
         if not isinstance(folder, LocalFolder) or folder.size(name) != size:
             return False
-        try:
-            path.hardlink_to(folder.path / name)
-        except OSError:  # a file system without links
-            shutil.copyfile(folder.path / name, path)
+        link_or_copy(folder.path / name, path)
         return True
 
 

@@ -62,14 +62,6 @@ def open_dataset(
             "this dataset is not complete; run the same `byteweld tokenize` again to finish it",
             path=folder,
         )
-    check_split(split, manifest, folder)
-    if tokenizer is not None:
-        check_tokenizer(tokenizer, manifest, folder)
-    return Dataset(folder.absolute(), manifest, split, tokenizer)
-
-
-def check_split(split: str, manifest: Manifest, folder: Path) -> None:
-    """Raise unless a dataset has this split."""
     if split not in get_args(Split):
         known = " or ".join(map(repr, get_args(Split)))
         raise ValueError(f"split is {split!r}; it must be {known}{nearest(split, get_args(Split))}")
@@ -77,6 +69,9 @@ def check_split(split: str, manifest: Manifest, folder: Path) -> None:
         raise ValueError(
             f"{folder} has no split {split!r}, only {', '.join(map(repr, manifest.splits))}"
         )
+    if tokenizer is not None:
+        check_tokenizer(tokenizer, manifest, folder)
+    return Dataset(folder.absolute(), manifest, split, tokenizer)
 
 
 def check_tokenizer(tokenizer: Tokenizer, manifest: Manifest, folder: Path) -> None:
@@ -273,7 +268,8 @@ class Dataset:
         return joined(parts, self._manifest.dtype)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _reopen, (self._path, self._split, self._tokenizer)
+        reopen = functools.partial(open_dataset, split=self._split)
+        return reopen, (self._path, self._tokenizer)
 
     def __repr__(self) -> str:
         what = "documents" if self._manifest.options.get("pack") is None else "rows"
@@ -298,7 +294,3 @@ def open_shard(folder: Path, entry: ShardEntry, manifest: Manifest) -> Documents
             path=folder / MANIFEST,
         )
     return format.open(folder, entry, manifest)
-
-
-def _reopen(path: Path, split: Split, tokenizer: Tokenizer | None) -> Dataset:
-    return open_dataset(path, tokenizer, split=split)

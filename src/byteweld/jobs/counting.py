@@ -12,7 +12,6 @@ import contextlib
 import dataclasses
 import functools
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from byteweld import _memory, _native, counts_files
 from byteweld._extras import arrow
-from byteweld._folders import Folder
+from byteweld._folders import Folder, link_or_copy
 from byteweld.corpus import Corpus
 from byteweld.corpus._slices import Slice, on_slice
 from byteweld.counts import Counts, Memory, count_corpus, limit_of, merge_facts
@@ -133,7 +132,7 @@ class Merged(NamedTuple):
         with counts_files.new_counts(out, self.facts, sums, overwrite=overwrite) as folder:
             for part, run in enumerate(self.runs):
                 with self.folder.local(run.name) as file:
-                    _link_or_copy(file, folder / part_name(part))
+                    link_or_copy(file, folder / part_name(part))
 
     def load(self, memory: Memory | None) -> Counts:
         """Read the counts."""
@@ -311,13 +310,6 @@ def saved_counts(path: str | os.PathLike[str]) -> Saved:
     """Return the totals of saved counts, without loading them."""
     folder = counts_files.open_folder(path)
     return Saved(folder.sums[2], folder.sums[0], folder.facts.skipped_documents)
-
-
-def _link_or_copy(source: Path, target: Path) -> None:
-    try:
-        target.hardlink_to(source)
-    except OSError:  # another file system, or one without links
-        shutil.copyfile(source, target)
 
 
 def _budget(memory: Memory | None, num_threads: int) -> Memory:

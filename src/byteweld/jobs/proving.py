@@ -60,7 +60,7 @@ def prove_corpus(
     ):
         compared, malformed = found
         documents = documents if continues(part) else 0
-        total = add(total, compared, _Start(documents, part.first_file, skipped).move)
+        total = add(total, compared, functools.partial(_moved, documents, part.first_file, skipped))
         documents += compared.seen
         skipped += malformed
     end = total.end
@@ -69,20 +69,11 @@ def prove_corpus(
     return Proved(total, len(corpus.files), skipped)
 
 
-class _Start(NamedTuple):
-    """What is before a slice: documents of its first file, files, malformed documents."""
-
-    documents: int
-    files: int
-    skipped: int
-
-    def move(self, document: Document) -> Document:
-        """Return a document of the slice as one of the corpus."""
-        return document._replace(
-            number=document.number + self.documents,
-            file=document.file + self.files,
-            skipped=document.skipped + self.skipped,
-        )
+def _moved(documents: int, files: int, skipped: int, found: Document) -> Document:
+    """Return a document of a slice as one of the corpus, given what is before the slice."""
+    return found._replace(
+        number=found.number + documents, file=found.file + files, skipped=found.skipped + skipped
+    )
 
 
 def _prove_slice(

@@ -111,7 +111,12 @@ class RayRunner(Runner):
         if self._is_ours:
             self._ray.shutdown()
             self._is_ours = False
-        self._restore_environment()
+        for name, value in self._environment.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        self._environment = {}
 
     def _set_environment(self) -> None:
         """Have Ray's processes ask for a token, and send nothing to anybody."""
@@ -122,14 +127,6 @@ class RayRunner(Runner):
         }
         self._environment = {name: os.environ.get(name) for name in wanted}
         os.environ.update(wanted)
-
-    def _restore_environment(self) -> None:
-        for name, value in self._environment.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-        self._environment = {}
 
     @property
     def is_one_machine(self) -> bool:

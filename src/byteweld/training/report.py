@@ -240,17 +240,14 @@ def _load(file: Path, vocab: Vocabulary) -> Training:
     # A file without a pattern may be loaded with another one than its training was reported with.
     with contextlib.suppress(FormatError):
         training = _read(report, len(vocab.merge_ids), file)
-        if fingerprint == _with_pattern(vocab, training.recipe.encode_pattern).fingerprint:
+        traits = vocab.traits() | {"pattern": training.recipe.encode_pattern}
+        if fingerprint == Vocabulary(vocab.tokens, vocab.merge_ids, **traits).fingerprint:
             return training.encoding_with(vocab.pattern)
     raise FormatError(
         f"this report is about the vocabulary {_json.show(fingerprint)}; "
         f"expected {vocab.fingerprint!r}",
         path=file,
     )
-
-
-def _with_pattern(vocab: Vocabulary, pattern: str | None) -> Vocabulary:
-    return Vocabulary(vocab.tokens, vocab.merge_ids, **vocab.traits() | {"pattern": pattern})
 
 
 def _check_vocab(vocab: Vocabulary) -> None:
