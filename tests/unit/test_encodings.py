@@ -184,6 +184,14 @@ def mine():
     return byteweld.train(iter(["low lower lowest " * 5]), vocab_size=262, special_tokens=[END])
 
 
+@pytest.fixture
+def saved(mine, monkeypatch, tmp_path):
+    """The same, in the one folder that is searched."""
+    search(monkeypatch, tmp_path)
+    mine.save(tmp_path / "mine.json")
+    return mine
+
+
 @pytest.mark.parametrize(
     ("file", "format"),
     [
@@ -243,19 +251,15 @@ def test_only_what_can_be_loaded_is_listed(mine, monkeypatch, tmp_path):
         byteweld.get_encoding("README")
 
 
-def test_a_file_that_cannot_be_read_hides_no_other(mine, monkeypatch, tmp_path):
-    search(monkeypatch, tmp_path)
-    mine.save(tmp_path / "mine.json")
-    mine.save(tmp_path / "huge.tiktoken")
+def test_a_file_that_cannot_be_read_hides_no_other(saved, tmp_path):
+    saved.save(tmp_path / "huge.tiktoken")
     (tmp_path / "huge.tiktoken.byteweld.json").unlink()
     os.truncate(tmp_path / "huge.tiktoken", MAX_FILE_BYTES + 1)  # its start is a rank file's
     assert byteweld.list_encoding_names() == [*encodings.PUBLIC_ENCODINGS, "mine"]
     assert [found.name for found in encodings.find_encodings()] == ["mine"]
 
 
-def test_a_folder_is_read_once_however_many_files_it_has(mine, monkeypatch, tmp_path):
-    search(monkeypatch, tmp_path)
-    mine.save(tmp_path / "mine.json")
+def test_a_folder_is_read_once_however_many_files_it_has(saved, monkeypatch, tmp_path):
     for number in range(50):
         (tmp_path / f"{number}.txt").write_text("x")
     scanned = []
@@ -282,9 +286,7 @@ def test_a_name_that_no_file_can_have_is_unknown(name, monkeypatch, tmp_path):
         byteweld.load(name)
 
 
-def test_what_a_killed_save_left_is_not_an_encoding(mine, monkeypatch, tmp_path):
-    search(monkeypatch, tmp_path)
-    mine.save(tmp_path / "mine.json")
+def test_what_a_killed_save_left_is_not_an_encoding(saved, tmp_path):
     left = ".byteweld-0123456789abcdef-7-01234567"
     (tmp_path / left).write_bytes((tmp_path / "mine.json").read_bytes())
     assert byteweld.list_encoding_names() == [*encodings.PUBLIC_ENCODINGS, "mine"]
@@ -297,9 +299,7 @@ def test_a_public_name_is_never_another_file(mine, monkeypatch, tmp_path):
         byteweld.get_encoding("cl100k_base")
 
 
-def test_an_unknown_name_is_an_error_that_lists_names_and_folders(mine, monkeypatch, tmp_path):
-    mine.save(tmp_path / "mine.json")
-    search(monkeypatch, tmp_path)
+def test_an_unknown_name_is_an_error_that_lists_names_and_folders(saved, monkeypatch, tmp_path):
     with pytest.raises(ValueError) as caught:
         byteweld.get_encoding("cl100_base")
     for words in ("'cl100_base'", "o200k_harmony", "mine", str(tmp_path), "mean 'cl100k_base'"):
@@ -322,17 +322,13 @@ def test_a_path_is_not_a_name(name, mine, monkeypatch, tmp_path):
 # ---------------------------------------------------------------------- caching
 
 
-def test_an_encoding_is_loaded_once(mine, monkeypatch, tmp_path):
-    mine.save(tmp_path / "mine.json")
-    search(monkeypatch, tmp_path)
+def test_an_encoding_is_loaded_once(saved, tmp_path):
     first = byteweld.get_encoding("mine")
     (tmp_path / "mine.json").unlink()
     assert byteweld.get_encoding("mine") is first
 
 
-def test_many_threads_get_one_encoding(mine, monkeypatch, tmp_path):
-    mine.save(tmp_path / "mine.json")
-    search(monkeypatch, tmp_path)
+def test_many_threads_get_one_encoding(saved, monkeypatch):
     loads = []
     load = encodings._load
     monkeypatch.setattr(encodings, "_load", lambda name: loads.append(name) or load(name))
@@ -356,9 +352,7 @@ def test_an_error_is_not_cached(mine, monkeypatch, tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_a_child_forked_during_a_load_can_load(mine, monkeypatch, tmp_path):
-    mine.save(tmp_path / "mine.json")
-    search(monkeypatch, tmp_path)
+def test_a_child_forked_during_a_load_can_load(saved):
     assert encodings._lock.acquire(timeout=10)  # like a thread that is loading
     try:
         child = os.fork()

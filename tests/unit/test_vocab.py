@@ -255,7 +255,7 @@ def test_byte_letters_that_no_step_sees_make_no_difference():
 
 
 def test_a_token_with_the_bytes_of_a_made_token_is_its_twin_and_never_produced() -> None:
-    tokens = {b: bytes([b]) for b in range(256)} | {256: b"ab", 300: b"ab"}
+    tokens = BYTES | {256: b"ab", 300: b"ab"}
     vocab = Vocabulary(tokens, [(97, 98, 300)])
     assert vocab.twins == {256}
     assert vocab.ids[b"ab"] == 300
@@ -267,27 +267,25 @@ def test_a_token_with_the_bytes_of_a_made_token_is_its_twin_and_never_produced()
 
 
 def test_the_order_of_special_tokens_that_share_an_id_changes_nothing() -> None:
-    tokens = {b: bytes([b]) for b in range(256)} | {256: b"<a>"}
+    tokens = BYTES | {256: b"<a>"}
     one = Vocabulary(tokens, special_tokens={"<a>": 256, "<b>": 256})
     assert one == Vocabulary(tokens, special_tokens={"<b>": 256, "<a>": 256})
 
 
 def test_a_split_by_a_bare_word_is_a_split_by_that_word() -> None:
-    tokens = {b: bytes([b]) for b in range(256)}
-    assert Vocabulary(tokens, steps=[Split("cl100k")]).pattern == "(?:cl100k)"
-    chain = Vocabulary(tokens, steps=[Split("a", "removed"), "byte-letters"]).steps
+    assert Vocabulary(BYTES, steps=[Split("cl100k")]).pattern == "(?:cl100k)"
+    chain = Vocabulary(BYTES, steps=[Split("a", "removed"), "byte-letters"]).steps
     assert chain == (Split("(?:a)", "removed"),)  # no step sees the letters
 
 
 def test_inverting_a_split_that_treats_both_the_same_changes_nothing() -> None:
-    tokens = {b: bytes([b]) for b in range(256)}
     for behavior in ("isolated", "contiguous"):
-        one = Vocabulary(tokens, steps=[Split(r"\d", behavior, True), "byte-letters"])
-        assert one == Vocabulary(tokens, steps=[Split(r"\d", behavior), "byte-letters"])
+        one = Vocabulary(BYTES, steps=[Split(r"\d", behavior, True), "byte-letters"])
+        assert one == Vocabulary(BYTES, steps=[Split(r"\d", behavior), "byte-letters"])
 
 
 def test_two_added_tokens_that_are_equal_when_normalized_are_refused() -> None:
-    tokens = {b: bytes([b]) for b in range(256)} | {256: b"HTTP", 257: b"http"}
+    tokens = BYTES | {256: b"HTTP", 257: b"http"}
     added = [AddedToken(t, i, normalized=True) for t, i in (("HTTP", 256), ("http", 257))]
     vocab = Vocabulary(tokens, added_tokens=added, normalizer=["lowercase"])
     with pytest.raises(VocabularyError, match="the same text when normalized"):
@@ -295,10 +293,8 @@ def test_two_added_tokens_that_are_equal_when_normalized_are_refused() -> None:
 
 
 def test_the_spelling_of_a_pattern_changes_no_fingerprint() -> None:
-    tokens = {b: bytes([b]) for b in range(256)}
-
     def fingerprint(pattern: str) -> str:
-        return Vocabulary(tokens, pattern=pattern).fingerprint
+        return Vocabulary(BYTES, pattern=pattern).fingerprint
 
     mine = r"'(?:s|d)|[ ]?\p{L}+|[0-9]{1,4}|\s+(?!\S)|\s+|[^\s\p{L}]"
     spelled = r"(?:'s|'d)| ?[\p{L}]+|[0-9]{1,4}|\s++$|\s+(?!\S)|\s|[^\s\p{L}]"
@@ -310,7 +306,7 @@ def test_the_spelling_of_a_pattern_changes_no_fingerprint() -> None:
 
 
 def test_ambiguous_ids_are_special_ids_that_text_may_become():
-    tokens = {b: bytes([b]) for b in range(256)} | {256: b"ab", 257: b"<s>", 258: b"cd"}
+    tokens = BYTES | {256: b"ab", 257: b"<s>", 258: b"cd"}
     merges = [(97, 98, 256)]
 
     def ambiguous(**more):

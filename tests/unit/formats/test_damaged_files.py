@@ -158,6 +158,20 @@ def test_bad_json_is_a_format_error_with_the_byte(tmp_path: Path, name: str) -> 
         file.write_bytes(good)
 
 
+@pytest.mark.parametrize("name", ["huggingface, sidecar", "gpt2"])
+def test_a_sidecar_belongs_to_the_files_as_they_were_saved(tmp_path: Path, name: str) -> None:
+    case = CASES[name]
+    path = case.write(tmp_path)
+    *main, sidecar = sorted(case.files(tmp_path), key=lambda file: "byteweld" in file.name)
+    assert sidecar.exists()
+    for file in main:
+        good = file.read_bytes()
+        file.write_bytes(good + b"\n")
+        with pytest.raises(FormatError, match="belongs to"):
+            case.read(path)
+        file.write_bytes(good)
+
+
 # ---------------------------------------------------------------------- saves
 
 

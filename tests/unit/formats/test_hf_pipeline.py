@@ -21,11 +21,11 @@ from byteweld._byte_letters import BYTE_TO_CHAR, bytes_to_chars
 from byteweld.errors import UnsupportedError
 from byteweld.formats._hf_pipeline import _FORM_NAMES, DIGITS, PUNCTUATION
 from byteweld.vocab import AddedToken, NormalForm, Replace, Split, Vocabulary
+from tests.helpers import hf_files
+from tests.helpers.hf_files import Part, added, byte_level, replace, sequence, split
 from tests.helpers.strategies import examples
 
 tokenizers = pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
-
-Part = dict[str, Any]
 
 WORDS = "the The THE then there's it's café naïve ﬁne 日本語 ½ 12345 a1b2 x.y,z! ¿que? <s> <t>"
 HARD_TEXTS = [
@@ -66,40 +66,8 @@ def model(**changes: Any) -> Part:
     return {"type": "BPE", "unk_token": None, "vocab": vocab, "merges": merges} | changes
 
 
-def byte_level(**flags: bool) -> Part:
-    plain = {"add_prefix_space": False, "trim_offsets": True, "use_regex": False}
-    return {"type": "ByteLevel", **plain} | flags
-
-
-def split(kind: str, pattern: str, behavior: str = "Isolated", invert: bool = False) -> Part:
-    return {"type": "Split", "pattern": {kind: pattern}, "behavior": behavior, "invert": invert}
-
-
-def sequence(*steps: Part) -> Part:
-    return {"type": "Sequence", "pretokenizers": list(steps)}
-
-
-def replace(kind: str, pattern: str, content: str) -> Part:
-    return {"type": "Replace", "pattern": {kind: pattern}, "content": content}
-
-
-def added(text: str, **flags: bool) -> Part:
-    plain = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
-    return {"id": 0, "content": text, **plain, "special": True} | flags
-
-
 def document(**parts: Any) -> Part:
-    return {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [],
-        "normalizer": None,
-        "pre_tokenizer": byte_level(use_regex=True),
-        "post_processor": None,
-        "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True},
-        "model": model(),
-    } | parts
+    return hf_files.document(**({"model": model()} | parts))
 
 
 def number_added(value: Part) -> None:

@@ -12,37 +12,25 @@ from hypothesis import strategies as st
 
 import byteweld
 from byteweld import FormatError, Vocabulary
+from tests.helpers.hf_files import added, document
 from tests.helpers.strategies import ascii_texts, examples
 
 
 def write(path: Path, vocab: Vocabulary, /, **model: Any) -> Path:
     """Write a vocabulary of ck-ascii as the real trainer does: merges as strings."""
-    value = {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [
-            {"id": i, "content": text, "special": True}
-            | dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
-            for text, i in vocab.special_tokens.items()
-        ],
-        "normalizer": None,
-        "pre_tokenizer": None,
-        "post_processor": None,
-        "decoder": None,
-        "model": {
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": "<|unk|>",
-            "continuing_subword_prefix": None,
-            "end_of_word_suffix": None,
-            "fuse_unk": False,
-            "byte_fallback": True,
-            "vocab": {token.decode(): i for i, token in vocab.tokens.items()},
-            "merges": [f"{left.decode()} {right.decode()}" for left, right in vocab.merges],
-        }
-        | model,
+    plain = {
+        "type": "BPE",
+        "dropout": None,
+        "unk_token": "<|unk|>",
+        "continuing_subword_prefix": None,
+        "end_of_word_suffix": None,
+        "fuse_unk": False,
+        "byte_fallback": True,
+        "vocab": {token.decode(): i for i, token in vocab.tokens.items()},
+        "merges": [f"{left.decode()} {right.decode()}" for left, right in vocab.merges],
     }
+    specials = [added(text, i) for text, i in vocab.special_tokens.items()]
+    value = document(plain | model, added_tokens=specials, pre_tokenizer=None, decoder=None)
     path.write_text(json.dumps(value), "utf-8")
     return path
 

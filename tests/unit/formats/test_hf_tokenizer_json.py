@@ -25,7 +25,9 @@ from byteweld.errors import (
 )
 from byteweld.formats import hf_tokenizer_json as hf
 from byteweld.vocab import Split, Vocabulary
+from tests.helpers import hf_files
 from tests.helpers.growth import least_growth
+from tests.helpers.hf_files import added, byte_level, replace, sequence, split
 from tests.helpers.strategies import examples
 
 load = partial(formats.load, format="huggingface")
@@ -103,47 +105,16 @@ def same_ids(vocab: Vocabulary, tokenizer: Any, text: str) -> None:
 
 def document(**model: Any) -> dict[str, Any]:
     """Return the smallest valid file, with changes to its model."""
-    return {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [],
-        "normalizer": None,
-        "pre_tokenizer": {
-            "type": "ByteLevel",
-            "add_prefix_space": False,
-            "trim_offsets": True,
-            "use_regex": True,
-        },
-        "post_processor": None,
-        "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True},
-        "model": {
-            "type": "BPE",
-            "unk_token": None,
-            "vocab": {BYTE_TO_CHAR[byte]: byte for byte in range(256)} | {"ab": 256, "Ġab": 257},
-            "merges": ["a b", "Ġ ab"],
-        }
-        | model,
-    }
-
-
-def added(text: str, token_id: int, **flags: bool) -> dict[str, Any]:
-    plain = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
-    return {"id": token_id, "content": text, **plain, "special": True} | flags
+    letters = {BYTE_TO_CHAR[byte]: byte for byte in range(256)}
+    vocab = letters | {"ab": 256, "Ġab": 257}
+    plain = {"type": "BPE", "unk_token": None, "vocab": vocab, "merges": ["a b", "Ġ ab"]}
+    return hf_files.document(plain | model)
 
 
 def read(value: object, folder: Path) -> Vocabulary:
     path = folder / "given.json"
     path.write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
     return load(path)
-
-
-def split(pattern: Any, behavior: str = "Isolated", invert: bool = False) -> dict[str, Any]:
-    return {"type": "Split", "pattern": pattern, "behavior": behavior, "invert": invert}
-
-
-def replace(pattern: Any, content: str = "") -> dict[str, Any]:
-    return {"type": "Replace", "pattern": pattern, "content": content}
 
 
 def template(*pieces: str, ids: dict[str, list[int]] | None = None) -> dict[str, Any]:
@@ -162,11 +133,6 @@ def template(*pieces: str, ids: dict[str, list[int]] | None = None) -> dict[str,
             name: {"id": name, "ids": ids[name], "tokens": [name] * len(ids[name])} for name in ids
         },
     }
-
-
-def byte_level(**flags: bool) -> dict[str, Any]:
-    plain = {"add_prefix_space": False, "trim_offsets": True, "use_regex": False}
-    return {"type": "ByteLevel", **plain} | flags
 
 
 # ---------------------------------------------------------------------- writing
@@ -310,24 +276,6 @@ def test_the_real_library_gives_our_ids_on_hostile_files(
 # ---------------------------------------------------------------------- roles and the sidecar
 
 
-def test_roles_are_in_a_sidecar_only_if_they_cannot_be_inferred_from_the_file(
-    tmp_path: Path,
-) -> None:
-    path = tmp_path / "books.json"
-    beside = tmp_path / "books.json.byteweld.json"
-    plain = words_vocabulary(specials=["<s>", "</s>"])
-    roles = {"bos": plain.special_tokens["<s>"], "eos": plain.special_tokens["</s>"]}
-    vocab = Vocabulary(
-        plain.tokens, plain.merge_ids, special_tokens=plain.special_tokens, roles=roles
-    )
-    save(vocab, path)
-    assert beside.exists()
-    assert load(path) == vocab
-    save(plain, path, overwrite=True)
-    assert not beside.exists()
-    assert load(path) == plain
-
-
 def test_the_four_names_of_ck_need_no_sidecar(tmp_path: Path) -> None:
     names = ["<|unk|>", "<|bos|>", "<|eos|>", "<|pad|>"]
     tokens = {n: name.encode() for n, name in enumerate(names)}
@@ -342,15 +290,6 @@ def test_the_four_names_of_ck_need_no_sidecar(tmp_path: Path) -> None:
     without = Vocabulary(tokens, special_tokens=special_tokens)
     save(without, tmp_path / "b.json")
     assert load(tmp_path / "b.json") == without
-
-
-def test_a_sidecar_of_another_file_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "t.json"
-    vocab = Vocabulary(BYTES | {256: b"<s>"}, special_tokens={"<s>": 256}, roles={"bos": 256})
-    save(vocab, path)
-    path.write_bytes(path.read_bytes() + b"\n")
-    with pytest.raises(FormatError, match="belongs to a file with sha256"):
-        load(path)
 
 
 # ---------------------------------------------------------------------- what cannot be written
@@ -393,10 +332,7 @@ def test_patterns_that_oniguruma_reads_differently_are_refused_by_construct(
     with pytest.raises(UnsupportedError, match=construct):
         save(Vocabulary(BYTES, pattern=pattern), tmp_path / "t.json")
     given_file = document()
-    given_file["pre_tokenizer"] = {
-        "type": "Sequence",
-        "pretokenizers": [split({"Regex": pattern}), byte_level()],
-    }
+    given_file["pre_tokenizer"] = sequence(split("Regex", pattern), byte_level())
     with pytest.raises(UnsupportedError, match=construct):
         read(given_file, tmp_path)
 
@@ -501,8 +437,8 @@ def test_removing_what_does_not_match_changes_nothing_if_everything_matches(
 ) -> None:
     tokenizers = pytest.importorskip("tokenizers")
     value = document()
-    steps = [split({"Regex": pattern}, "Removed", True), byte_level()]
-    value["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": steps}
+    steps = [split("Regex", pattern, "Removed", True), byte_level()]
+    value["pre_tokenizer"] = sequence(*steps)
     vocab = read(value, tmp_path)
     assert vocab.pattern == pattern
     tokenizer = tokenizers.Tokenizer.from_str(json.dumps(value))
@@ -524,8 +460,8 @@ def test_removing_what_does_not_match_changes_nothing_if_everything_matches(
 )
 def test_removing_what_does_not_match_is_a_step_otherwise(tmp_path: Path, pattern: str) -> None:
     value = document()
-    steps = [split({"Regex": pattern}, "Removed", True), byte_level()]
-    value["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": steps}
+    steps = [split("Regex", pattern, "Removed", True), byte_level()]
+    value["pre_tokenizer"] = sequence(*steps)
     vocab = read(value, tmp_path)
     assert vocab.pattern is None
     assert vocab.steps == (Split(pattern, "removed", invert=True),)
@@ -543,10 +479,7 @@ def test_the_file_of_ck_is_read_with_its_own_byte_letters(tmp_path: Path) -> Non
         byte_fallback=True,
     )
     value["added_tokens"] = [added(name, n) for n, name in enumerate(names)]
-    value["pre_tokenizer"] = {
-        "type": "Sequence",
-        "pretokenizers": [split({"Regex": patterns.CK}), byte_level()],
-    }
+    value["pre_tokenizer"] = sequence(split("Regex", patterns.CK), byte_level())
     found = read(value, tmp_path)
     assert found.pattern == patterns.CK
     assert found.tokens[260] == "à".encode()
@@ -579,8 +512,8 @@ def changed(*keys: str | int, to: object) -> Change:
             changed("normalizer", to={"type": "Sequence", "normalizers": [{"type": "Prepend"}]}),
             "uses 'Prepend'",
         ),
-        (changed("normalizer", to=replace({"Regex": "$"})), "end of a line"),
-        (changed("normalizer", to=replace({"Glob": "*"})), "Glob"),
+        (changed("normalizer", to=replace("Regex", "$")), "end of a line"),
+        (changed("normalizer", to=replace("Glob", "*")), "Glob"),
         (changed("truncation", to={"max_length": 1}), "truncation"),
         (changed("padding", to={"strategy": "BatchLongest"}), "padding"),
         (changed("post_processor", to={"type": "Other"}), "Other"),
@@ -590,9 +523,9 @@ def changed(*keys: str | int, to: object) -> Change:
         (changed("decoder", to={"type": "WordPiece"}), "WordPiece"),
         (changed("pre_tokenizer", to={"type": "Metaspace"}), "Metaspace"),
         (changed("pre_tokenizer", to={"type": "Digits", "other": 1}), "'other'"),
-        (changed("pre_tokenizer", to=split({"Glob": " "})), "Glob"),
+        (changed("pre_tokenizer", to=split("Glob", " ")), "Glob"),
         (
-            changed("pre_tokenizer", to={"type": "Sequence", "pretokenizers": [byte_level()] * 2}),
+            changed("pre_tokenizer", to=sequence(byte_level(), byte_level())),
             "ByteLevel twice",
         ),
         (changed("model", "type", to="Unigram"), "Unigram"),
@@ -638,8 +571,8 @@ def test_what_is_not_understood_is_refused_by_name(
         ),
         (changed("post_processor", to={"type": "TemplateProcessing"}), "no key 'special_tokens'"),
         (changed("post_processor", to={"type": "BertProcessing", "cls": ["x"]}), "'cls' is"),
-        (changed("pre_tokenizer", to=split({"Regex": "a|."}, "Odd")), "expected one of Isolated"),
-        (changed("pre_tokenizer", to=split({"String": ""})), "expected a non-empty string"),
+        (changed("pre_tokenizer", to=split("Regex", "a|.", "Odd")), "expected one of Isolated"),
+        (changed("pre_tokenizer", to=split("String", "")), "expected a non-empty string"),
         (changed("added_tokens", to=[{"id": 1, "content": "x"}]), "no key 'single_word'"),
         (changed("model", to=[]), "model is"),
         (changed("model", "vocab", to=[]), "the vocabulary is"),

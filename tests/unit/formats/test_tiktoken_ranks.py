@@ -294,11 +294,6 @@ def test_options_win_over_the_sidecar(tmp_path: Path) -> None:
     assert vocab.pattern is None
     assert vocab.special_tokens == sound().special_tokens
     assert load(path, pattern=None, special_tokens={}).special_tokens == {}
-
-
-def test_a_sidecar_of_another_file_is_refused_unless_everything_is_given(tmp_path: Path) -> None:
-    path = tmp_path / "ranks.tiktoken"
-    save(sound(), path)
     path.write_bytes(lines(BYTES))
     with pytest.raises(FormatError, match="belongs to a file"):
         load(path)
