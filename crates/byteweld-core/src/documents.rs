@@ -17,9 +17,8 @@ const BLOCK_BYTES: usize = 1 << 20;
 const MAX_KEPT_BYTES: usize = 4 * BLOCK_BYTES;
 /// The maximum number of pieces in a block.
 const MAX_BLOCK_PIECES: usize = 1 << 16;
-/// The limit of text without a cut point if there is no memory limit. The next try to cut it would
-/// be at twice its length, so at most half of this is held.
-pub(crate) const MAX_TEXT_BYTES: usize = 2 << 30;
+/// The limit of text without a cut point if there is no memory limit.
+pub(crate) const MAX_TEXT_BYTES: usize = 1 << 30;
 /// How often a thread that waits for the reader checks whether to stop.
 const WAIT_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -192,10 +191,11 @@ impl SourceReader<'_> {
                     }
                     let cut = cutter.cut(&block.bytes[piece_start..]).map(|at| piece_start + at);
                     if cut.is_none() && piece_start == 0 {
-                        try_at = 2 * open; // doubling keeps the total cost of tries linear
-                        if try_at > self.max_bytes {
-                            return Err(self.too_long(open));
+                        if open >= self.max_bytes {
+                            return Err(self.too_long(self.max_bytes));
                         }
+                        // Doubling keeps the total cost of tries linear.
+                        try_at = (2 * open).min(self.max_bytes);
                         continue;
                     }
                     let cut = cut.unwrap_or(piece_start);

@@ -449,6 +449,25 @@ fn limit(table_bytes: usize) -> (Arc<Runs>, MemoryLimit) {
 }
 
 #[test]
+fn a_text_that_cannot_be_cut_has_a_limit_wherever_it_ends() {
+    let pretokenizer = Pretokenizer::new(None).unwrap();
+    let boundaries = Specials::new::<&str>(&[]).unwrap();
+    let options =
+        CountOptions { pretokenizer: &pretokenizer, boundaries: &boundaries, alphabet: None };
+    for (bytes, fits) in
+        [((3 << 20) - 1, true), (3 << 20, true), (13 << 18, false), (9 << 20, false)]
+    {
+        let (_, mut limit) = limit(usize::MAX);
+        limit.text_bytes = 3 << 20;
+        let mut counter = Counter::with_limit(limit, threads(1));
+        let documents = [vec![0; bytes]];
+        let counted =
+            counter.count_source(&mut UnevenSource::new(&documents), &options, &mut proceed);
+        assert_eq!(counted.is_ok(), fits, "{bytes} bytes: {counted:?}");
+    }
+}
+
+#[test]
 fn a_table_stays_within_its_limit_and_its_runs_add_up() {
     for table_bytes in [6_000, 10_000, 33_333, 200_000, 5_000_000] {
         let mut random = Random(table_bytes as u64);
