@@ -33,7 +33,7 @@ class Fields(NamedTuple):
     """Annotates a dict of keyword arguments: the fields of a class, those that are given."""
 
     of: type  # a dataclass or TypedDict, whose docstring has the help
-    title: str
+    title: str = ""  # of their group; empty if the docstring is written for the command line
     names: tuple[str, ...] = ()  # the fields that have flags; empty for all
 
 
@@ -98,14 +98,14 @@ class Command:
         name, shared = given.name, _options.shared()
         kind, _, notes = _unwrapped(hint)
         fields = next((note for note in notes if isinstance(note, Fields)), None)
-        if fields is None and not (isinstance(kind, type) and issubclass(kind, tuple)):
+        if fields is None and not (isinstance(kind, type) and issubclass(kind, tuple | dict)):
             entry = self._entries.get(name) or shared.get(name)
             is_option = given.kind is given.KEYWORD_ONLY
             yield _parameter(name, hint, entry, words, given.default, is_option=is_option)
             return
         bundle = kind if fields is None else fields.of
         entries = shared | sections(bundle.__doc__)[1]
-        if fields is not None:  # not written for the command line
+        if fields is not None and fields.title:
             entries = {n: e._replace(group=fields.title) for n, e in entries.items()}
             entries |= shared | self._entries
         self._bundles[name] = dict if fields is not None else kind

@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, TypedDict
 
 import byteweld
 from byteweld._files import read_regular
@@ -24,8 +24,7 @@ Args:
     source (SOURCE...): Files, folders, globs or URLs, or - for standard input, which is text: one
         document unless --lines, --separator or --json-lines splits it.
     text: The text to use, instead of SOURCE.
-    special_text (WHAT): How to treat special tokens that occur in the text. fail: stop with an
-        error. text: encode them as ordinary text. special: encode each as its id.
+    special_text (WHAT): {special_text}
     threads: Number of threads. Default: one per CPU.
     memory (SIZE): Memory limit, such as 2GB or 512MiB; data that does not fit is spilled to TMPDIR.
     prune: Drop pre-tokens that occur fewer than N times, and report how much that can change pair
@@ -104,6 +103,8 @@ _WORDS = {
     "patterns": ", ".join(byteweld.PATTERNS),
     "formats": ", ".join(byteweld.FORMATS),
     "extensions": " ".join(FOLDER_EXTENSIONS),
+    "special_text": "How to treat special tokens that occur in the text. fail: stop with an error. "
+    "text: encode them as ordinary text. special: encode each as its id.",
 }
 
 
@@ -168,37 +169,22 @@ def as_text(content: bytes, file: str) -> str:
 # ---------------------------------------------------------------------------- tokenizers
 
 
-class Lacking(NamedTuple):
-    """What tokenizer files may lack.
+class Loading(TypedDict, total=False):
+    """What tokenizer files may lack, and their format.
 
     Tokenizer:
         pattern (P): The pattern, for files that do not have one (.tiktoken, vocab.json with
             merges.txt, ck's export): {patterns}, none, or a regular expression.
     """
 
-    pattern: str | None = None
-    special: list[str] | None = None
-    no_special: bool = False
-
-    def load(self, path: str, format: str | None = None) -> byteweld.Tokenizer:
-        """Load a tokenizer by its path or name."""
-        return load_tokenizer(path, format=format, **self._asdict())
+    format: str
+    pattern: str
+    special: list[str]
+    no_special: bool
 
 
-class Loading(NamedTuple):
-    """What tokenizer files may lack, and their format; the help is that of `Lacking`."""
-
-    format: str | None = None
-    pattern: str | None = None
-    special: list[str] | None = None
-    no_special: bool = False
-
-    def load(self, path: str) -> byteweld.Tokenizer:
-        """Load a tokenizer by its path or name."""
-        return load_tokenizer(path, **self._asdict())
-
-
-Loading.__doc__ = Lacking.__doc__
+_LACKING = ("pattern", "special", "no_special")
+Lacking = Annotated[dict[str, Any], Fields(Loading, names=_LACKING)]  # without their format
 
 
 def is_name(path: str) -> bool:

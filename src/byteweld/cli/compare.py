@@ -43,14 +43,14 @@ def _load(paths: list[str], lacking: options.Lacking) -> list[byteweld.Tokenizer
         and bool(byteweld.FORMATS[byteweld.recognize(_existing(path))].needs)
         for path in paths
     ]
-    if any(lacking) and not any(needs):
+    if lacking and not any(needs):
         every = "both" if len(paths) == 2 else "all"
         raise _errors.UsageError(
             f"{every} files have their own pattern and special tokens; "
             "leave --pattern, --special and --no-special out"
         )
     return [
-        lacking.load(path) if is_needed else options.load_tokenizer(path)
+        options.load_tokenizer(path, **lacking) if is_needed else options.load_tokenizer(path)
         for path, is_needed in zip(paths, needs, strict=True)
     ]
 

@@ -68,7 +68,7 @@ def run(
             f"the format {format!r} is never read, so it cannot be verified; write it from Python: "
             f"byteweld.load({in_path!r}).save({out!r}, format={format!r})"
         )
-    original = lacking.load(in_path, from_format)
+    original = options.load_tokenizer(in_path, format=from_format, **lacking)
     target = _targets.Target(out, format)
     tok = byteweld.Tokenizer(dropping.drop(original.vocab, drop or []))  # without its training
     _check(tok, target, force=force)

@@ -43,7 +43,7 @@ def run(
     given = _input.read(source) if ids is None else _input.argument_bytes(ids)
     origin = "--ids" if ids is not None else "stdin" if source == _input.STDIN else source
     numbers = parse_ids(given, origin)
-    tok = loading.load(tokenizer)
+    tok = options.load_tokenizer(tokenizer, **loading)
     _output.data(tok.decode_bytes(numbers))
 
 

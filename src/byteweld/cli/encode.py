@@ -57,7 +57,7 @@ def run(
     sources = _input.sources("encode", source, text)
     if show and json:
         raise _errors.UsageError("encode takes --show or --json, not both")
-    tok = loading.load(tokenizer)
+    tok = options.load_tokenizer(tokenizer, **loading)
     arguments = options.special_arguments(special_text)
     before = tok.encode("", add_bos=True) if add_bos else []
     after = tok.encode("", add_eos=True) if add_eos else []

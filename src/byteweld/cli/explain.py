@@ -69,9 +69,7 @@ def run(
             --train, pass only TEXT. May be repeated.
         max_pretoken_bytes: Reject longer pre-tokens, since the time grows with the square of their
             length. Default: 1024.
-        special_text (WHAT): How to treat special tokens that occur in the text. fail: stop with an
-            error. text: encode them as ordinary text. special: encode each as its id. Default:
-            fail.
+        special_text (WHAT): {special_text} Default: fail.
 
     With --train:
         recipe: The recipe: {recipes}. Default: plain, which has no pattern.

@@ -75,7 +75,7 @@ def run(
     has_words = bool(word) or words is not None
     _check_usage(source, add, reading, has_words=has_words)
     given = _words.read(word or [], words) if has_words else []
-    start = lacking.load(tokenizer, from_format)
+    start = options.load_tokenizer(tokenizer, format=from_format, **lacking)
     # A word counts once, however rare or long it is.
     changes = {"min_frequency": 1, "max_token_bytes": None} if has_words else {}
     recipe = choose_recipe(None, start, {}, changes)

@@ -68,15 +68,13 @@ def run(
             input. May be repeated.
         of_dataset (-t --tokenizer PATH): The tokenizer that made a dataset, to decode its first
             documents. Without TOKENIZER, the tokenizer to show.
-        special_text (WHAT): How to treat special tokens that occur in the corpus. fail: stop with
-            an error. text: encode them as ordinary text. special: encode each as its id. Default:
-            special.
+        special_text (WHAT): {special_text} Default: special.
     """
     if sum(asked is not None for asked in (merges, tree, bytes_of, corpus)) > 1:
         raise _errors.UsageError("inspect takes one of --merges, --tree, --bytes and --corpus")
     if tokenizer is None and bytes_of is None:
         tokenizer, of_dataset = of_dataset or "tokenizer.json", None
-    if bytes_of is not None and (tokenizer is not None or loading != options.Loading()):
+    if bytes_of is not None and (tokenizer is not None or loading):
         raise _errors.UsageError("inspect --bytes takes no TOKENIZER, and no options of one")
     if corpus is None and (special_text or threads):
         raise _errors.UsageError("--special-text and --threads need --corpus")
@@ -88,7 +86,7 @@ def run(
             raise _errors.UsageError("inspect takes no --merges, --tree or --corpus for a dataset")
         from byteweld.cli import _dataset  # imports numpy, which is slow
 
-        tok = None if of_dataset is None else loading.load(of_dataset)
+        tok = None if of_dataset is None else options.load_tokenizer(of_dataset, **loading)
         shown.show(tokenizer, _dataset.Contents(tokenizer, tok))
         return
     if of_dataset is not None:
@@ -100,7 +98,7 @@ def run(
         shown.show(f"Bytes of {bytes_of}", _bytes.HeatMap(bytes_of, reading))
         return
     assert tokenizer is not None  # checked above
-    tok = loading.load(tokenizer)
+    tok = options.load_tokenizer(tokenizer, **loading)
     if merges is not None:
         count = _merge_count(tok, merges)
         shown.show(f"Merges of {tokenizer}", _overview.Merges(tok.vocab, count))
@@ -109,7 +107,7 @@ def run(
         _show_tree(shown, tok, tree)
         return
     by_name = "an encoding by name" if options.is_name(tokenizer) else None
-    kind = loading.format or by_name or byteweld.recognize(options.file_of(tokenizer))
+    kind = loading.get("format") or by_name or byteweld.recognize(options.file_of(tokenizer))
     overview = _overview.Overview(tok, tokenizer, kind)
     if corpus is None:
         shown.show(tokenizer, overview)

@@ -76,13 +76,15 @@ def run(
             check_file(file, overwrite=force)
     if force and out is None and html is None:
         raise _errors.UsageError("--force needs --out or --html, whose files it overwrites")
-    tok = loading.load(tokenizer)
+    tok = options.load_tokenizer(tokenizer, **loading)
     arguments = options.special_arguments(special_text)
     by_name = options.is_name(tokenizer)
     file = options.file_of(tokenizer)
     path = None if by_name or Path(file).suffix in COMPRESSED_SUFFIXES else file
-    format = None if by_name else loading.format or byteweld.recognize(file)
-    pattern = None if loading.pattern in (*byteweld.PATTERNS, "none") else loading.pattern
+    format = None if by_name else loading.get("format") or byteweld.recognize(file)
+    pattern = (
+        None if loading.get("pattern") in (*byteweld.PATTERNS, "none") else loading.get("pattern")
+    )
     opened = peers.open_peer(
         path,
         format,
@@ -125,7 +127,7 @@ def run(
                     facts={
                         "fingerprint": tok.vocab.fingerprint,
                         "copied": opened.copied,
-                        "pattern": loading.pattern,
+                        "pattern": loading.get("pattern"),
                         "special_text": special_text,
                     },
                     progress=advance,

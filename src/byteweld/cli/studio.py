@@ -52,7 +52,7 @@ def run(
         raise _errors.UsageError(f"--port is {port}; it must be at most 65535")
     if len(tokenizers or ()) > MAX_OPEN:
         raise _errors.UsageError(f"the studio opens at most {MAX_OPEN} tokenizers at once")
-    opened = [(_name(path), loading.load(path)) for path in tokenizers or ()]
+    opened = [(_name(path), options.load_tokenizer(path, **loading)) for path in tokenizers or ()]
     given = None
     if "-" in (corpus or ()):
         raise _errors.UsageError(

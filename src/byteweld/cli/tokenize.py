@@ -76,13 +76,11 @@ def run(
         out (DIR): The folder of the dataset: new, empty, or that of an interrupted run, which
             resumes.
         format: The format of the dataset: {dataset_formats}.
-        special_text (WHAT): How to treat special tokens that occur in the text. fail: stop with an
-            error. text: encode them as ordinary text. special: encode each as its id. The manifest
-            says how many there were. Default: text.
+        special_text (WHAT): {special_text} The manifest says how many there were. Default: text.
     """
     runner.check(source, threads)
     rank = ranks.open(runner, source, threads)
-    tok = lacking.load(tokenizer)
+    tok = options.load_tokenizer(tokenizer, **lacking)
     plan = Options(format=format, **layout).complete(tok)
     sources = _corpus.open_all(source, None, reading, without=out)
     if dry_run:

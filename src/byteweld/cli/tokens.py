@@ -99,7 +99,7 @@ def run(
         show: Show the tokens of each document, in color, before the counts.
     """
     sources = _input.sources("tokens", source, text)
-    tok = loading.load(tokenizer)
+    tok = options.load_tokenizer(tokenizer, **loading)
     shown = Shown(html, json=json, force=force)
     keep = None if json else _MAX_PAGE_TOKENS if html is not None else 0
     specials = options.special_arguments(special_text)

@@ -55,9 +55,9 @@ def run(
     """
     if ext is not None and source is None:
         raise _errors.UsageError("--ext needs --source, whose folders it applies to")
-    if tokenizer is None and loading != options.Loading():
+    if tokenizer is None and loading:
         raise _errors.UsageError("the options of a tokenizer need --tokenizer")
-    tok = None if tokenizer is None else loading.load(tokenizer)
+    tok = None if tokenizer is None else options.load_tokenizer(tokenizer, **loading)
     with contextlib.ExitStack() as stack:
         show = functools.cache(  # its total is known when the manifest has been read
             lambda total: stack.enter_context(_output.progress("verifying", total, "bytes"))
