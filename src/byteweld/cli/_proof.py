@@ -38,7 +38,6 @@ _SHOWN_BEFORE = 3  # tokens around a difference
 _SHOWN_AFTER = 5
 _MARK = "▸"
 _BLOCK_BYTES = 1 << 20
-_FACTS = ("path", "bytes", "sha256")  # of a file
 _MAX_FILES = 200  # on the page; the JSON report has all
 
 
@@ -270,29 +269,25 @@ class Digests:
 
     def files(self, tasks: Runner | None) -> list[dict[str, Any]]:
         """Each file's path, size and SHA-256; for standard input, those of its documents."""
-        stdin = (_input.STDIN, self._stdin_bytes, self._stdin.hexdigest())
-        found = [dict(zip(_FACTS, stdin, strict=True))] * len(self._before)
-        paths = [_Numbered(n, path) for n, (path, _) in enumerate(self._before) if path is not None]
+        found: dict[File | None, tuple[int, str]] = {
+            None: (self._stdin_bytes, self._stdin.hexdigest())
+        }
+        states = dict(self._before)
+        paths = [path for path, _ in self._before if path is not None]
         contents = map(_content, paths) if tasks is None else tasks.map_unordered(_content, paths)
-        for (number, path), size, sha256 in contents:
-            if _state(path) != self._before[number][1]:
+        for path, size, sha256 in contents:
+            if _state(path) != states[path]:
                 raise byteweld.CorpusError(
                     "the file changed during the proof, so its digest is not known; run the proof "
                     "again",
                     path=os.fspath(path),
                 )
-            found[number] = dict(zip(_FACTS, (str(path), size, sha256), strict=True))
-        return found
-
-
-class _Numbered(NamedTuple):
-    """A file with its index in the corpus."""
-
-    number: int
-    path: File
-
-    def __str__(self) -> str:
-        return str(self.path)
+            found[path] = size, sha256
+        return [
+            {"path": _input.STDIN if path is None else str(path), "bytes": size, "sha256": sha256}
+            for path, _ in self._before
+            for size, sha256 in [found[path]]
+        ]
 
 
 def _state(path: File) -> tuple[object, ...]:
@@ -303,13 +298,12 @@ def _state(path: File) -> tuple[object, ...]:
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _content(item: _Numbered) -> tuple[_Numbered, int, str]:
-    """The size and SHA-256 of a file."""
-    path = item.path
+def _content(path: File) -> tuple[File, int, str]:
+    """The size and SHA-256 of a file, after its path."""
     digest = hashlib.sha256()
     size = 0
     with open_remote(path) if isinstance(path, str) else path.open("rb") as file:
         while block := file.read(_BLOCK_BYTES):
             digest.update(block)
             size += len(block)
-    return item, size, digest.hexdigest()
+    return path, size, digest.hexdigest()

@@ -64,9 +64,7 @@ def run(
     no_fail: bool = False,
     special_text: options.SpecialText = "special",
     threads: options.Positive | None = None,
-    json: bool = False,
-    html: str | None = None,
-    force: bool = False,
+    shown: Shown,
     lacking: options.Lacking,
     reading: options.Reading,
     runner: RunnerOptions,
@@ -88,7 +86,7 @@ def run(
         no_fail: Exit with code 0 even if ids differ; errors still exit with 2.
     """
     runner.check(source, threads)
-    shown = Shown(html, json=json, force=force)
+    shown.check()
     paths = [first, second]
     while len(source) > 1 and _is_tokenizer(source[0]):
         paths.append(source.pop(0))

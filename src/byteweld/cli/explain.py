@@ -37,9 +37,7 @@ def run(
     pattern: str | None = None,
     special: list[str] | None = None,
     max_pretoken_bytes: options.Positive | None = None,
-    json: bool = False,
-    html: str | None = None,
-    force: bool = False,
+    shown: Shown,
     recipe: options.RecipeName | None = None,
     vocab_size: options.Size | None = None,
     tokenizer: str | None = None,
@@ -79,7 +77,7 @@ def run(
         tokenizer (-t PATH): The tokenizer: a file, a folder, or the name of a vocabulary (see
             `byteweld list`). Default: tokenizer.json.
     """
-    shown = Shown(html, json=json, force=force)
+    shown.check()
     sources = _input.sources("explain", source, text, is_strict=False)
     if train:
         for flag, is_given in (

@@ -39,9 +39,7 @@ def run(
     corpus: list[str] | None = None,
     of_dataset: str | None = None,
     special_text: SpecialText | None = None,
-    json: bool = False,
-    html: str | None = None,
-    force: bool = False,
+    shown: Shown,
     threads: options.Positive | None = None,
     loading: options.Loading,
     reading: options.Reading,
@@ -80,7 +78,7 @@ def run(
         raise _errors.UsageError("--special-text and --threads need --corpus")
     if corpus is None and bytes_of is None and reading:
         raise _errors.UsageError("the reading options need --corpus or --bytes")
-    shown = Shown(html, json=json, force=force)
+    shown.check()
     if tokenizer is not None and is_dataset(dataset_folder(tokenizer)):
         if merges is not None or tree is not None or corpus is not None:
             raise _errors.UsageError("inspect takes no --merges, --tree or --corpus for a dataset")

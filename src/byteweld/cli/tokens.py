@@ -83,9 +83,7 @@ def run(
     special_text: SpecialText = "special",
     show: bool = False,
     threads: options.Positive | None = None,
-    json: bool = False,
-    html: str | None = None,
-    force: bool = False,
+    shown: Shown,
     tokenizer: str = options.DEFAULT_TOKENIZER,
     loading: options.Loading,
     reading: options.Reading,
@@ -100,8 +98,8 @@ def run(
     """
     sources = _input.sources("tokens", source, text)
     tok = options.load_tokenizer(tokenizer, **loading)
-    shown = Shown(html, json=json, force=force)
-    keep = None if json else _MAX_PAGE_TOKENS if html is not None else 0
+    shown.check()
+    keep = None if shown.json else 0 if shown.html is None else _MAX_PAGE_TOKENS
     specials = options.special_arguments(special_text)
     found = _Tokens(tok, tokenizer, specials, threads, is_shown=show, keep=keep)
     files = CorpusDocuments(sources, reading, text=text)
