@@ -123,7 +123,7 @@ class Overview(Displayable):
     def to_dict(self) -> dict[str, Any]:
         """Return the overview as JSON-serializable values."""
         tok, vocab = self.tok, self.tok.vocab
-        pattern = None if vocab.pattern is None else options.pattern_words(vocab.pattern)
+        pattern = options.pattern_words(vocab.pattern)
         return {
             "path": self.path,
             "name": tok.name,

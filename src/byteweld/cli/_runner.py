@@ -54,9 +54,7 @@ class RunnerOptions(NamedTuple):
                 "standard input (-) cannot be divided among tasks; pass the name of a file, or "
                 f"leave {flag} out"
             )
-        if self.runner == "local":
-            return
-        if threads is not None:
+        if self.runner != "local" and threads is not None:
             raise _errors.UsageError(
                 f"--threads has no effect with --runner {self.runner}; use --cpus-per-task"
             )
@@ -72,16 +70,16 @@ class RunnerOptions(NamedTuple):
             if keeps and self.work is not None:
                 slice_bytes = self.slice_bytes or _SLICE_BYTES
                 return LocalRunner(work=self.work, slice_bytes=slice_bytes, num_threads=threads)
-            for name, value in self._asdict().items():
-                if name != "runner" and value is not None:
-                    flag = "slice" if name == "slice_bytes" else name.replace("_", "-")
-                    raise _errors.UsageError(f"--{flag} has no effect without --runner ray")
+            for name in self.given():
+                raise _errors.UsageError(
+                    f"{_errors.flags[name]} has no effect without --runner ray"
+                )
             return contextlib.nullcontext(None)
-        return open_runner(self.runner, **self._given("runner"))
+        return open_runner(self.runner, **self.given())
 
-    def _given(self, *without: str) -> dict[str, Any]:
-        values = self._asdict().items()
-        return {name: value for name, value in values if value is not None and name not in without}
+    def given(self) -> dict[str, Any]:
+        """The arguments of the runner that are given."""
+        return {n: v for n, v in self._asdict().items() if v is not None and n != "runner"}
 
 
 class RankOptions(NamedTuple):
@@ -110,9 +108,9 @@ class RankOptions(NamedTuple):
             raise _errors.UsageError(
                 "standard input (-) cannot be divided among ranks; pass the name of a file"
             )
-        given = runner._given("runner")
+        given = runner.given()
         for name in given.keys() - {"slice_bytes", "max_failures"}:
-            raise _errors.UsageError(f"--{name.replace('_', '-')} has no effect with --rank")
+            raise _errors.UsageError(f"{_errors.flags[name]} has no effect with --rank")
         return RankRunner(self.rank, self.world_size, num_threads=threads, **given)
 
 

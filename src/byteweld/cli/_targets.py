@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,16 +34,17 @@ def check(vocab: Vocabulary, target: Target, *, force: bool) -> list[Path]:
     path = named_path(target)
     files = formats.files(vocab, path, target.format)
     # A stale sidecar must not remain: `load` would read it along with the new file.
-    check_free([*files, sidecar_path(path)], force=force)
+    for file in (*files, sidecar_path(path)):
+        check_file(file, overwrite=force)
     return files
 
 
 def check_all(vocab: Vocabulary, targets: Sequence[Target], force: bool) -> list[Path]:
     """Return all files that will be written, with that of the report; raises like `check`."""
     files = [file for target in targets for file in check(vocab, target, force=force)]
-    files.append(report_file(targets[0]))
-    check_free(files, force=force)
-    return files
+    report = report_file(targets[0])
+    check_file(report, overwrite=force)
+    return [*files, report]
 
 
 def named_path(target: Target) -> Path:
@@ -70,38 +70,10 @@ def lost_pattern(vocab: Vocabulary, target: Target) -> str | None:
     )
 
 
-def check_free(files: Iterable[Path], *, force: bool) -> None:
-    """Raise if a file cannot be written or, unless `force`, if it exists."""
-    for file in files:
-        check_file(file, overwrite=force)
-
-
 def save(tok: byteweld.Tokenizer, target: Target, *, force: bool = False) -> None:
     """Write a tokenizer, with the report of its training if that is known, and parent folders."""
     Path(target.path).absolute().parent.mkdir(parents=True, exist_ok=True)
     tok.save(target.path, format=target.format, overwrite=force)
-
-
-def save_all(
-    made: Iterable[tuple[byteweld.Tokenizer, Sequence[Target]]],
-    *,
-    files: Sequence[Path],
-    force: bool,
-) -> None:
-    """Write every target, and a training report next to the first target of each tokenizer.
-
-    `files` lists all files to write. If one cannot be written, the new ones are removed again.
-    """
-    new = [file for file in files if not os.path.lexists(file)]
-    try:
-        for tok, (first, *others) in made:
-            save(tok, first, force=force)
-            for target in others:
-                save(byteweld.Tokenizer(tok.vocab), target, force=force)
-    except BaseException:
-        for file in new:
-            file.unlink(missing_ok=True)
-        raise
 
 
 def say_wrote(tok: byteweld.Tokenizer, targets: Sequence[Target], more: str = "") -> None:

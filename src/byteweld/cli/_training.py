@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import os
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import byteweld
-from byteweld.cli import _corpus, _output
-from byteweld.cli._targets import Target, save_all
+from byteweld.cli import _corpus, _output, _targets
 from byteweld.render import visible
 from byteweld.sources import Counted, Sources
 
@@ -72,15 +72,28 @@ def learn(
 
 
 def save(
-    made: Sequence[tuple[byteweld.Tokenizer, Sequence[Target]]],
+    made: Sequence[tuple[byteweld.Tokenizer, Sequence[_targets.Target]]],
     *,
     files: Sequence[Path],
     force: bool,
 ) -> dict[str, float]:
-    """Write tokenizers of one training; returns the time of each of its phases."""
+    """Write tokenizers of one training, with its report next to the first target of each.
+
+    `files` lists all files to write. If one cannot be written, the new ones are removed again.
+    Returns the time of each phase of the training.
+    """
     started = time.perf_counter()
+    new = [file for file in files if not os.path.lexists(file)]
     with _output.progress("writing", len(files), "files") as advance:
-        save_all(made, files=files, force=force)
+        try:
+            for tok, (first, *others) in made:
+                _targets.save(tok, first, force=force)
+                for target in others:
+                    _targets.save(byteweld.Tokenizer(tok.vocab), target, force=force)
+        except BaseException:
+            for file in new:
+                file.unlink(missing_ok=True)
+            raise
         advance(len(files))
     training = made[0][0].training
     assert training is not None  # it was just trained

@@ -43,18 +43,8 @@ class Measured(NamedTuple):
     before: tuple[int, ...]
     after: tuple[int, ...]
 
-    @property
-    def was_single(self) -> bool:
-        """Whether it was a single token before."""
-        return self._is_single(self.before)
-
-    @property
-    def is_single(self) -> bool:
-        """Whether it is a single token now."""
-        return self._is_single(self.after)
-
-    def _is_single(self, tokens: tuple[int, ...]) -> bool:
-        """Whether every form that the pattern keeps whole is a single token."""
+    def is_single(self, tokens: tuple[int, ...]) -> bool:
+        """Whether every form that the pattern keeps whole has one of these tokens."""
         pairs = zip(self.word.forms, tokens, strict=True)
         return self.word.problem is None and all(n == 1 for form, n in pairs if form.is_whole)
 
@@ -62,8 +52,8 @@ class Measured(NamedTuple):
         """Return JSON-serializable values."""
         return {
             "word": self.word.text,
-            "is_single": self.is_single,
-            "was_single": self.was_single,
+            "is_single": self.is_single(self.after),
+            "was_single": self.is_single(self.before),
             "problem": self.word.problem,
             "forms": [
                 {
@@ -92,14 +82,14 @@ def measure(
     return [Measured(word, counts(before, word), counts(after, word)) for word in words]
 
 
-def per_word(measured: Sequence[Measured]) -> tuple[float, float] | None:
+def per_word(measured: Sequence[Measured]) -> dict[str, float] | None:
     """Tokens per word before and after, the mean of all forms."""
     counted = [one for one in measured if one.word.problem != "unknown byte"]
     if not counted:
         return None
-    forms = 2 * len(counted)
     before, after = (sum(one.before) for one in counted), (sum(one.after) for one in counted)
-    return sum(before) / forms, sum(after) / forms
+    forms = 2 * len(counted)
+    return {"before": sum(before) / forms, "after": sum(after) / forms}
 
 
 # ---------------------------------------------------------------------------- in words
@@ -107,9 +97,10 @@ def per_word(measured: Sequence[Measured]) -> tuple[float, float] | None:
 
 def summary(measured: Sequence[Measured]) -> str:
     """How many words are single tokens now."""
-    already = sum(one.was_single for one in measured)
+    already = sum(one.is_single(one.before) for one in measured)
+    single = sum(one.is_single(one.after) for one in measured)
     impossible = sum(one.word.problem is not None for one in measured)
-    parts = [f"{sum(one.is_single for one in measured) - already:,} made a single token"]
+    parts = [f"{single - already:,} made a single token"]
     parts += [f"{already:,} already one"] if already else []
     parts += [f"{impossible:,} cannot be"] if impossible else []
     return f"{_output.amount(len(measured), 'word')}: {', '.join(parts)}"
@@ -118,7 +109,7 @@ def summary(measured: Sequence[Measured]) -> str:
 def details(measured: Sequence[Measured], add: int | None) -> Iterator[str]:
     """Which words are not single tokens, and why; `add` is the limit of new tokens."""
     possible = [one for one in measured if one.word.problem is None]
-    unfinished = [one for one in possible if not one.is_single]
+    unfinished = [one for one in possible if not one.is_single(one.after)]
     if unfinished:
         why = "" if add is None else f", since --add is {add:,}"
         yield f"{_output.amount(len(unfinished), 'word')} still of several tokens{why}:"
@@ -132,8 +123,8 @@ def details(measured: Sequence[Measured], add: int | None) -> Iterator[str]:
     rates = per_word(measured)
     if rates is not None:
         yield (
-            f"tokens per word, with and without a space before it: {rates[0]:.2f} before, "
-            f"{rates[1]:.2f} after"
+            "tokens per word, with and without a space before it: "
+            f"{rates['before']:.2f} before, {rates['after']:.2f} after"
         )
 
 

@@ -23,7 +23,6 @@ byteweld extend tokenizer.json --words terms.txt --out longer.json --json
 byteweld extend r50k.tiktoken --pattern gpt2 --no-special --words terms.txt --out longer.tiktoken
 """
 
-_Rates = tuple[float | None, float | None]  # before and after
 prepare = _training.prepare
 
 
@@ -112,7 +111,8 @@ def run(
     if has_words:
         more = _conclude_words(_words.measure(found, start, tok), add, about_new)
     else:
-        more = _conclude_corpus(training, _rates(start, tok, counted.counts, threads), about_new)
+        rates = _rates(start, tok, counted.counts, threads)
+        more = _conclude_corpus(training, rates, about_new)
     _targets.say_wrote(tok, [target])
     if json:
         _output.report(
@@ -172,32 +172,29 @@ def _conclude_words(
     _output.say_all(about_new)
     _output.say_all(_words.details(measured, add))
     return {
-        "tokens_per_word": _before_and_after(_words.per_word(measured)),
+        "tokens_per_word": _words.per_word(measured),
         "words": [one.to_dict() for one in measured],
     }
 
 
 def _conclude_corpus(
-    training: byteweld.Training, rates: _Rates, about_new: Iterable[str]
+    training: byteweld.Training, rates: dict[str, float | None], about_new: Iterable[str]
 ) -> dict[str, Any]:
     """Say what was learned from a corpus; returns it for the JSON report."""
     _training.say_learned(training)
     _output.say_all(about_new)
-    before, after = rates
+    before, after = rates["before"], rates["after"]
     if before is not None and after is not None:
         _output.say(
             f"bytes per token on this corpus: {before:.2f} before, {after:.2f} after, "
             f"{100 * (1 - before / after):.1f}% fewer tokens"
         )
-    return {
-        "bytes_per_token": _before_and_after(rates),
-        "corpus": _training.corpus_report(training),
-    }
+    return {"bytes_per_token": rates, "corpus": _training.corpus_report(training)}
 
 
 def _rates(
     start: byteweld.Tokenizer, tok: byteweld.Tokenizer, counts: byteweld.Counts, threads: int | None
-) -> _Rates:
+) -> dict[str, float | None]:
     """Bytes per token of the corpus before and after; None if it is empty."""
     training = tok.training
     if training is not None and tok.vocab.pattern == training.recipe.pattern:
@@ -206,8 +203,4 @@ def _rates(
     else:
         start = byteweld.Tokenizer(start.vocab)  # without the report of its own training
         before = _corpus.bytes_per_token(start, counts, threads)
-    return before, _corpus.bytes_per_token(tok, counts, threads)
-
-
-def _before_and_after(rates: _Rates | None) -> dict[str, Any] | None:
-    return None if rates is None else dict(zip(("before", "after"), rates, strict=True))
+    return {"before": before, "after": _corpus.bytes_per_token(tok, counts, threads)}

@@ -41,22 +41,15 @@ def run(
     """
     if not names:
         _output.lines(_listing())
-        return
-    for name in names:
-        find_file(name)  # or raises, before any download
-    for name in dict.fromkeys(names):
-        _fetch(name, force=force, timeout=timeout)
-
-
-def _fetch(name: str, *, force: bool, timeout: int) -> None:
-    file, target = find_file(name), find_target(name)
-    if not force and is_fetched(name):
-        _output.lines([f"{name} is already here: {target}"])
-        return
-    _output.say(f"fetching {find_url(file)}")
-    with _output.progress("fetching", file.size, "bytes") as advance:
-        path = fetch(name, overwrite=force, timeout=timeout, progress=advance)
-    _output.lines([f"{name}: wrote {path} ({_output.size(file.size)})"])
+    files = {name: find_file(name) for name in names or ()}  # or raises, before any download
+    for name, file in files.items():
+        if not force and is_fetched(name):
+            _output.lines([f"{name} is already here: {find_target(name)}"])
+            continue
+        _output.say(f"fetching {find_url(file)}")
+        with _output.progress("fetching", file.size, "bytes") as advance:
+            path = fetch(name, overwrite=force, timeout=timeout, progress=advance)
+        _output.lines([f"{name}: wrote {path} ({_output.size(file.size)})"])
 
 
 def _listing() -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import byteweld
@@ -121,27 +122,22 @@ def run(
     shown.show(tokenizer, both, path=tokenizer, fingerprint=tok.vocab.fingerprint)
 
 
+@dataclass(repr=False)
 class EvaluatedTokenizer(Displayable):
     """An evaluation, with the overview of its tokenizer on a page."""
 
-    def __init__(self, evaluation: Evaluation, overview: _overview.Overview) -> None:
-        self._evaluation = evaluation
-        self._overview = overview
+    evaluation: Evaluation
+    overview: _overview.Overview
 
     def report(self) -> Report:
         """Return the evaluation, then the overview."""
-        report = self._evaluation.report()
-        overview = self._overview.report(probes=False)
-        return Report(
-            report.headline,
-            *report.parts,
-            OnPage(Section("the tokenizer", *overview.parts)),
-            kind=report.kind,
-        )
+        report = self.evaluation.report()
+        overview = OnPage(Section("the tokenizer", *self.overview.report(probes=False).parts))
+        return Report(report.headline, *report.parts, overview, kind=report.kind)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the evaluation as JSON-serializable values."""
-        return self._evaluation.to_dict()
+        return self.evaluation.to_dict()
 
 
 def _merge_count(tok: byteweld.Tokenizer, asked: str) -> int:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from json import dumps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import byteweld
 from byteweld import peers, proof
@@ -82,9 +82,8 @@ def run(
     file = options.file_of(tokenizer)
     path = None if by_name or Path(file).suffix in COMPRESSED_SUFFIXES else file
     format = None if by_name else loading.get("format") or byteweld.recognize(file)
-    pattern = (
-        None if loading.get("pattern") in (*byteweld.PATTERNS, "none") else loading.get("pattern")
-    )
+    given_pattern = loading.get("pattern")
+    pattern = None if given_pattern in (*byteweld.PATTERNS, "none") else given_pattern
     opened = peers.open_peer(
         path,
         format,
@@ -98,40 +97,29 @@ def run(
     files = CorpusDocuments(source, reading)
     digests = None if out is None and html is None else _proof.Digests(files.paths)
     num_threads = threads or os.cpu_count() or 1
-    skip_failures = reading.get("on_error") == "skip"
     with runner.open(threads, keeps=True) as tasks:
         started = time.perf_counter()
         with files.progress("proving", is_stored=tasks is not None) as advance:
+            how: Any = {"skip_failures": reading.get("on_error") == "skip", "progress": advance}
             if tasks is None:
-                found = proof.prove(
-                    ours,
-                    opened,
-                    _documents(files, digests),
-                    skip_failures=skip_failures,
-                    num_threads=num_threads,
-                    progress=advance,
-                )
+                documents = _documents(files, digests)
+                found = proof.prove(ours, opened, documents, num_threads=num_threads, **how)
                 end = found.end
                 num_files = files.files if end is None else end.file
                 skipped = files.skipped if end is None else end.skipped
             else:
                 num_threads = tasks.threads_per_task or num_threads
+                theirs = WorkerPeer(
+                    opened, path, format, tok.vocab, pattern=pattern, num_threads=num_threads
+                )
+                facts = {
+                    "fingerprint": tok.vocab.fingerprint,
+                    "copied": opened.copied,
+                    "pattern": given_pattern,
+                    "special_text": special_text,
+                }
                 found, num_files, skipped = prove_corpus(
-                    tasks,
-                    files.corpus,
-                    ours,
-                    WorkerPeer(
-                        opened, path, format, tok.vocab, pattern=pattern, num_threads=num_threads
-                    ),
-                    skip_failures=skip_failures,
-                    facts={
-                        "fingerprint": tok.vocab.fingerprint,
-                        "copied": opened.copied,
-                        "pattern": loading.get("pattern"),
-                        "special_text": special_text,
-                    },
-                    progress=advance,
-                    resumed=say_resumed,
+                    tasks, files.corpus, ours, theirs, facts=facts, resumed=say_resumed, **how
                 )
         seconds = time.perf_counter() - started
         result = _proof.Result(

@@ -74,10 +74,8 @@ def run(*, out: str | None = None, vocab_size: options.Size = 8192, force: bool 
 
     training = trained.training
     assert training is not None  # it was just trained
-    rate, merging = (
-        training.bytes_per_token or 0.0,
-        training.layout_seconds + training.merge_seconds,
-    )
+    rate = training.bytes_per_token or 0.0
+    merging = training.layout_seconds + training.merge_seconds
     seconds = counted.seconds + merging
     pace = speed(total, seconds)
     _show(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import byteweld
@@ -101,7 +102,7 @@ def run(
     shown.check()
     keep = None if shown.json else 0 if shown.html is None else _MAX_PAGE_TOKENS
     specials = options.special_arguments(special_text)
-    found = _Tokens(tok, tokenizer, specials, threads, is_shown=show, keep=keep)
+    found = _Tokens(tok, tokenizer, specials, threads, show, keep)
     files = CorpusDocuments(sources, reading, text=text)
     with files.progress("encoding", beside_data=show) as advance:
         for name, documents in files:
@@ -116,32 +117,22 @@ def run(
     shown.show(f"Tokens of {of}" + (" and others" if len(sources) > 1 else ""), found)
 
 
+@dataclass(repr=False)
 class _Tokens(Displayable):
     """The number of tokens of every file; with --show, the tokens of every document."""
 
-    def __init__(
-        self,
-        tok: byteweld.Tokenizer,
-        path: str,
-        specials: dict[str, Any],
-        threads: int | None,
-        *,
-        is_shown: bool,
-        keep: int | None,
-    ) -> None:
-        self._tok = tok
-        self._path = path
-        self._specials = specials
-        self._threads = threads
-        self._is_shown = is_shown
-        # Keep documents up to this many tokens; None: keep all, 0: print them instead.
-        self._keep = keep
-        self._kept = 0
-        self._done = 0  # bytes of all files
-        self._rows: list[_Row] = []
-        self._documents: list[_Document] = []
-        self._left_out = 0  # documents that are not kept
-        self.special_tokens = 0
+    tok: byteweld.Tokenizer
+    path: str
+    specials: dict[str, Any]
+    threads: int | None
+    is_shown: bool
+    keep: int | None  # documents up to this many tokens; None: all of them; 0: print them instead
+    kept: int = 0  # tokens
+    done: int = 0  # bytes of all files
+    rows: list[_Row] = field(default_factory=list)
+    documents: list[_Document] = field(default_factory=list)
+    left_out: int = 0  # documents that are not kept
+    special_tokens: int = 0
 
     def read(
         self,
@@ -160,22 +151,22 @@ class _Tokens(Displayable):
                 raise byteweld.SpecialTokenError(f"{name}: {error}") from None
             size = sum(map(len, batch))
             num_bytes += size
-            self._done += size
-            for document in batch if self._is_shown else ():
+            self.done += size
+            for document in batch if self.is_shown else ():
                 number += 1
                 self._look(name, number, document)
-            advance(self._done)
-        self._rows.append(_Row(name, tokens, num_bytes, files.skipped - skipped))
+            advance(self.done)
+        self.rows.append(_Row(name, tokens, num_bytes, files.skipped - skipped))
 
     def _count(self, batch: list[bytes]) -> int:
         if sum(map(len, batch)) < _FEW_BYTES:
-            found = [i for one in batch for i in self._tok.encode(one, **self._specials)]
-            self.special_tokens += sum(map(self._tok.is_special_token, found))
+            found = [i for one in batch for i in self.tok.encode(one, **self.specials)]
+            self.special_tokens += sum(map(self.tok.is_special_token, found))
             return len(found)
         import numpy as np
 
-        ids, _ = self._tok.encode_ragged(batch, num_threads=self._threads, **self._specials)
-        specials = list(self._tok.vocab.special_tokens.values())
+        ids, _ = self.tok.encode_ragged(batch, num_threads=self.threads, **self.specials)
+        specials = list(self.tok.vocab.special_tokens.values())
         self.special_tokens += int(np.isin(ids, specials).sum())
         return len(ids)
 
@@ -185,28 +176,28 @@ class _Tokens(Displayable):
                 f"{name}: document {number} has {len(document):,} bytes, too many to --show "
                 f"(at most {_MAX_SHOWN_BYTES:,}); use a part of it, or leave --show out"
             )
-        if self._keep and self._kept >= self._keep:
-            self._left_out += 1
+        if self.keep and self.kept >= self.keep:
+            self.left_out += 1
             return
-        found = _Document(name, number, self._tok.show(document, **self._specials))
-        if self._keep == 0:
+        found = _Document(name, number, self.tok.show(document, **self.specials))
+        if self.keep == 0:
             _output.lines([_output.styled(found.title, "bold")])
             _output.lines([*found.text.lines(color=_output.has_color()), ""])
         else:
-            self._kept += len(found.text)
-            self._documents.append(found)
+            self.kept += len(found.text)
+            self.documents.append(found)
 
     @property
     def _total(self) -> _Row:
-        _, *numbers = zip(*self._rows, strict=True) if self._rows else ((), (), (), ())
+        _, *numbers = zip(*self.rows, strict=True) if self.rows else ((), (), (), ())
         return _Row("total", *map(sum, numbers))
 
     def report(self) -> Report:
         """Return the table of files; on a page, also the tokens."""
-        total, tok = self._total, self._tok
-        rows = [[r.tokens, r.bytes, r.bytes_per_token, Code(r.name)] for r in (*self._rows, total)]
+        total, tok = self._total, self.tok
+        rows = [[r.tokens, r.bytes, r.bytes_per_token, Code(r.name)] for r in (*self.rows, total)]
         heads = ("tokens", "bytes", "bytes/token", "file")
-        is_one = len(self._rows) < 2
+        is_one = len(self.rows) < 2
         last = None if is_one else rows[-1]
         table = Table(heads, rows[:-1], "file", charted=[2], total=last)
         figures: list[tuple[Words, Words]] = [
@@ -216,7 +207,7 @@ class _Tokens(Displayable):
         ]
         facts: list[tuple[str, Words]] = [
             ("tokenizer", tok.name),
-            ("file", Code(visible_name(self._path))),
+            ("file", Code(visible_name(self.path))),
             ("vocabulary", _output.amount(len(tok), "token")),
             ("pattern", Code(options.pattern_words(tok.vocab.pattern))),
         ]
@@ -225,20 +216,20 @@ class _Tokens(Displayable):
 
     def _page(self) -> Iterator[Child]:
         left = _MAX_PAGE_TOKENS
-        for document in self._documents:
+        for document in self.documents:
             yield section(document.title, Tokens(document.text.spans, left).html())
             left -= len(document.text)
-        yield more(self._left_out, "document")
+        yield more(self.left_out, "document")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as JSON-serializable values; with --show, also the tokens."""
         report: dict[str, Any] = {
-            "files": [row.to_dict() for row in self._rows],
+            "files": [row.to_dict() for row in self.rows],
             "total": self._total.to_dict(),
         }
-        if self._is_shown:
+        if self.is_shown:
             report["documents"] = [
                 {"name": shown.name, "document": shown.number, **shown.text.to_dict()}
-                for shown in self._documents
+                for shown in self.documents
             ]
         return report

@@ -175,9 +175,6 @@ def run(
         _output.report(_report(made, seconds))
 
 
-# ---------------------------------------------------------------------------- before the work
-
-
 def _sizes(
     vocab_size: int | None,
     sizes: str | None,
@@ -227,9 +224,6 @@ def _named(target: _targets.Target, label: str) -> _targets.Target:
     return target._replace(path=str(file.with_name(f"{file.stem}-{label}{file.suffix}")) + end)
 
 
-# ---------------------------------------------------------------------------- the work
-
-
 @contextlib.contextmanager
 def _resumable(checkpoint: str | None) -> Iterator[None]:
     """On an interrupt, add how to resume to the message."""
@@ -239,9 +233,6 @@ def _resumable(checkpoint: str | None) -> Iterator[None]:
         if checkpoint is None:
             raise
         raise KeyboardInterrupt(f"run the same command to resume from {checkpoint}") from None
-
-
-# ---------------------------------------------------------------------------- after the work
 
 
 def _conclude(made: list[_Made], seconds: Mapping[str, float], elapsed: float) -> None:
