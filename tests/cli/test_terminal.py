@@ -219,7 +219,7 @@ def test_printable_leaves_ordinary_text_alone():
 
 def test_only_our_own_colors_pass(monkeypatch, capsysbinary):
     monkeypatch.setenv("FORCE_COLOR", "1")
-    _output.lines([_output.styled("a\x1b[31mb", "bold")])
+    _output.lines([_output.bold("a\x1b[31mb")])
     assert capsysbinary.readouterr().out == "\x1b[1ma⟨U+001B⟩[31mb\x1b[0m\n".encode()
     monkeypatch.setenv("NO_COLOR", "1")
     _output.lines(["\x1b[1m"])

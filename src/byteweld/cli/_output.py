@@ -22,10 +22,8 @@ from byteweld._amounts import size as size
 from byteweld._amounts import speed
 from byteweld._text import printable
 
-Style = Literal["bold", "dim"]
 Unit = Literal["bytes", "merges", "files", "documents"]
 
-_CODES: dict[Style, str] = {"bold": "1", "dim": "2"}
 _SECONDS_BEFORE_BAR = 0.3  # quick work needs no bar, and importing rich takes time
 _SECONDS_BETWEEN_LINES = 5.0  # if stderr is not a terminal
 _SECONDS_BETWEEN_FRAMES = 0.1
@@ -68,7 +66,7 @@ def _json(value: object, indent: int | None = None) -> str:
     return printable(made, lambda found: f"\\u{ord(found[0]):04x}")
 
 
-# Our own colors: styled(), render.py and _bytes.py.
+# Our own colors: bold(), render.py and _bytes.py.
 _OWN_CODES = re.compile("(\x1b\\[(?:[012]|38;5;[0-9]+|(?:1;)?38;5;[0-9]+;48;5;[0-9]+)m)")
 
 
@@ -196,9 +194,9 @@ def has_color() -> bool:
     return bool(os.environ.get("FORCE_COLOR")) or _is_terminal(sys.stdout)
 
 
-def styled(content: str, style: Style) -> str:
-    """The text in a style, if stdout has colors."""
-    return f"\x1b[{_CODES[style]}m{content}\x1b[0m" if has_color() else content
+def bold(content: str) -> str:
+    """The text in bold, if stdout has colors."""
+    return f"\x1b[1m{content}\x1b[0m" if has_color() else content
 
 
 def width() -> int:

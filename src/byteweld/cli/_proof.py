@@ -257,7 +257,8 @@ class Digests:
     """
 
     def __init__(self, paths: Sequence[File | None]) -> None:
-        self._before = [(path, None if path is None else _state(path)) for path in paths]
+        self._paths = paths
+        self._before = {path: _state(path) for path in paths if path is not None}
         self._stdin = hashlib.sha256()
         self._stdin_bytes = 0
 
@@ -269,25 +270,20 @@ class Digests:
 
     def files(self, tasks: Runner | None) -> list[dict[str, Any]]:
         """Each file's path, size and SHA-256; for standard input, those of its documents."""
-        found: dict[File | None, tuple[int, str]] = {
-            None: (self._stdin_bytes, self._stdin.hexdigest())
-        }
-        states = dict(self._before)
-        paths = [path for path, _ in self._before if path is not None]
-        contents = map(_content, paths) if tasks is None else tasks.map_unordered(_content, paths)
+        digest = self._stdin.hexdigest()
+        stdin = {"path": _input.STDIN, "bytes": self._stdin_bytes, "sha256": digest}
+        found: dict[File | None, dict[str, Any]] = {None: stdin}
+        each = map if tasks is None else tasks.map_unordered
+        contents: Iterator[tuple[File, int, str]] = each(_content, self._before)
         for path, size, sha256 in contents:
-            if _state(path) != states[path]:
+            if _state(path) != self._before[path]:
                 raise byteweld.CorpusError(
                     "the file changed during the proof, so its digest is not known; run the proof "
                     "again",
                     path=os.fspath(path),
                 )
-            found[path] = size, sha256
-        return [
-            {"path": _input.STDIN if path is None else str(path), "bytes": size, "sha256": sha256}
-            for path, _ in self._before
-            for size, sha256 in [found[path]]
-        ]
+            found[path] = {"path": str(path), "bytes": size, "sha256": sha256}
+        return [found[path] for path in self._paths]
 
 
 def _state(path: File) -> tuple[object, ...]:

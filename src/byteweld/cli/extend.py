@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import byteweld
@@ -108,11 +108,17 @@ def run(
     first_id = max(start.vocab.tokens) + 1
     new = [(i, tokens[i]) for i in range(first_id, max(tokens) + 1)]
     about_new = _new_lines(first_id, new, training.merges_learned - len(new))
+    more: dict[str, Any]
     if has_words:
-        more = _conclude_words(_words.measure(found, start, tok), add, about_new)
+        measured = _words.measure(found, start, tok)
+        _output.say_all([_words.summary(measured), *about_new, *_words.details(measured, add)])
+        words_after = [one.to_dict() for one in measured]
+        more = {"tokens_per_word": _words.per_word(measured), "words": words_after}
     else:
+        _training.say_learned(training)
         rates = _rates(start, tok, counted.counts, threads)
-        more = _conclude_corpus(training, rates, about_new)
+        _output.say_all([*about_new, *_rate_lines(**rates)])
+        more = {"bytes_per_token": rates, "corpus": _training.corpus_report(training)}
     _targets.say_wrote(tok, [target])
     if json:
         _output.report(
@@ -164,32 +170,12 @@ def _new_lines(first: int, new: Sequence[tuple[int, bytes]], revived: int) -> It
         yield f"  and {_output.amount(revived, 'merge')} for tokens that had an id but no merge"
 
 
-def _conclude_words(
-    measured: Sequence[_words.Measured], add: int | None, about_new: Iterable[str]
-) -> dict[str, Any]:
-    """Say what became of the words; returns it for the JSON report."""
-    _output.say(_words.summary(measured))
-    _output.say_all(about_new)
-    _output.say_all(_words.details(measured, add))
-    return {
-        "tokens_per_word": _words.per_word(measured),
-        "words": [one.to_dict() for one in measured],
-    }
-
-
-def _conclude_corpus(
-    training: byteweld.Training, rates: dict[str, float | None], about_new: Iterable[str]
-) -> dict[str, Any]:
-    """Say what was learned from a corpus; returns it for the JSON report."""
-    _training.say_learned(training)
-    _output.say_all(about_new)
-    before, after = rates["before"], rates["after"]
+def _rate_lines(before: float | None, after: float | None) -> Iterator[str]:
     if before is not None and after is not None:
-        _output.say(
+        yield (
             f"bytes per token on this corpus: {before:.2f} before, {after:.2f} after, "
             f"{100 * (1 - before / after):.1f}% fewer tokens"
         )
-    return {"bytes_per_token": rates, "corpus": _training.corpus_report(training)}
 
 
 def _rates(

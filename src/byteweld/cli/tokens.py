@@ -181,7 +181,7 @@ class _Tokens(Displayable):
             return
         found = _Document(name, number, self.tok.show(document, **self.specials))
         if self.keep == 0:
-            _output.lines([_output.styled(found.title, "bold")])
+            _output.lines([_output.bold(found.title)])
             _output.lines([*found.text.lines(color=_output.has_color()), ""])
         else:
             self.kept += len(found.text)

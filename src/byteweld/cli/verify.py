@@ -81,9 +81,9 @@ def run(
 def _lines(dataset: str, found: byteweld.Verification) -> Iterator[str]:
     amount = _output.amount
     if found.is_good:
-        yield _output.styled(f"{dataset} is good", "bold")
+        yield _output.bold(f"{dataset} is good")
     else:
-        yield _output.styled(f"{dataset} has {amount(found.num_problems, 'problem')}", "bold")
+        yield _output.bold(f"{dataset} has {amount(found.num_problems, 'problem')}")
         yield from (f"  {problem}" for problem in found.problems)
         more = found.num_problems - len(found.problems)
         if more:
