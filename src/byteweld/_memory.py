@@ -157,13 +157,8 @@ def divide(
     """Divide a budget; raise if it is too small. If it is None, nothing is limited.
 
     The default number of threads is that of the processors, or fewer if the budget is too small.
-
-    Args:
-        memory: the budget.
-        num_threads: the number of threads.
-        whole_documents: documents must fit in memory whole: they are JSON records, or there is no
-            pattern to split them.
-        dictionaries: how many dictionaries of compressed files there are at once.
+    `whole_documents` must fit in memory: they are JSON records, or no pattern splits them.
+    `dictionaries` is how many of those of compressed files there are at once.
     """
     if memory is None:
         return Budget(None, num_threads)

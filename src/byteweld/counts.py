@@ -44,8 +44,16 @@ class Counts:
         ([(b'low', 5), (b'lower', 2)], [(b'low', 5)])
         >>> sum(int(numbers.sum()) for pretokens, numbers in counts.batches())
         7
-        >>> (counts + byteweld.Counts({b"low": 1}))[b"low"]
-        6
+        >>> one = byteweld.Counts({b"low": 1})
+        >>> (counts + one)[b"low"], byteweld.Counts.merge([counts, one, one])[b"low"]
+        (6, 7)
+        >>> counts.prune(3).items(), counts.prune(3).pruning.pair_error  # see `prune`
+        ([(b'low', 5)], 2)
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     counts.save(f"{folder}/counts")
+        ...     byteweld.Counts.load(f"{folder}/counts") == counts
+        True
 
         What split the documents:
 
@@ -220,11 +228,6 @@ class Counts:
 
         Raises:
             ValueError: if they were made with different patterns or special tokens.
-
-        Examples:
-            >>> parts = [byteweld.count(documents=[text]) for text in ("low low", "low lower")]
-            >>> byteweld.Counts.merge(parts).items()
-            [(b' low', 1), (b' lower', 1), (b'low', 2)]
         """
         found = [
             table if isinstance(table, Counts) else Counts.load(table, memory=memory)
@@ -242,11 +245,6 @@ class Counts:
 
         In a large corpus, most distinct pre-tokens are rare, so this saves memory. Training on the
         result is inexact; its `pruning` bounds the error.
-
-        Examples:
-            >>> counts = byteweld.Counts({b"low": 5, b"lower": 2}).prune(3)
-            >>> counts.items(), counts.pruning.occurrences, counts.pruning.pair_error
-            ([(b'low', 5)], 2, 2)
         """
         if isinstance(threshold, bool) or not isinstance(threshold, int):
             raise TypeError(f"threshold is {threshold!r}; it must be an integer")
@@ -313,14 +311,6 @@ class Counts:
         Args:
             path: the folder; it must be new, or empty, unless `overwrite`.
             overwrite: whether to replace saved counts.
-
-        Examples:
-            >>> import tempfile
-            >>> counts = byteweld.count(documents=["low low lower"])
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     counts.save(f"{folder}/counts")
-            ...     byteweld.Counts.load(f"{folder}/counts") == counts
-            True
         """
         check_local(path)
         counts_files.write_folder(path, self._table, self._facts, overwrite=overwrite)
@@ -341,13 +331,6 @@ class Counts:
 
         Raises:
             FormatError: if a file is missing, damaged, or not of saved counts.
-
-        Examples:
-            >>> import tempfile
-            >>> with tempfile.TemporaryDirectory() as folder:
-            ...     byteweld.count(documents=["low low lower"]).save(f"{folder}/counts")
-            ...     byteweld.Counts.load(f"{folder}/counts")
-            <Counts 3 pre-tokens, 3 in all>
         """
 
         def read(target: Path) -> Counts:

@@ -124,11 +124,7 @@ def new_counts(
 ) -> Iterator[Path]:
     """Yield a temporary folder for the parts, which becomes the folder at `path` with a manifest.
 
-    Args:
-        path: a new folder, or an empty one, or counts to overwrite.
-        facts: how the counts were made.
-        sums: those of each part.
-        overwrite: whether to replace saved counts.
+    `sums` are those of each part.
     """
     with replace_folder(path, overwrite=overwrite, is_ours=_holds_only_ours) as folder:
         yield folder

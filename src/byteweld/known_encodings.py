@@ -34,7 +34,6 @@ class PublicEncoding:
     ranks: str  # the name of its rank file
     pattern: str
     special_tokens: Mapping[str, int]
-    n_vocab: int
 
 
 _HARMONY: Final = (
@@ -47,25 +46,19 @@ _HARMONY: Final = (
 )
 
 PUBLIC_ENCODINGS: Final[Mapping[str, PublicEncoding]] = {
-    "gpt2": PublicEncoding("r50k_base", "gpt2", {_END: 50256}, 50257),
-    "r50k_base": PublicEncoding("r50k_base", "gpt2", {_END: 50256}, 50257),
-    "p50k_base": PublicEncoding("p50k_base", "gpt2", {_END: 50256}, 50281),
+    "gpt2": PublicEncoding("r50k_base", "gpt2", {_END: 50256}),
+    "r50k_base": PublicEncoding("r50k_base", "gpt2", {_END: 50256}),
+    "p50k_base": PublicEncoding("p50k_base", "gpt2", {_END: 50256}),
     "p50k_edit": PublicEncoding(
-        "p50k_base",
-        "gpt2",
-        {_END: 50256} | {text: 50281 + n for n, text in enumerate(_FILL)},
-        50284,
+        "p50k_base", "gpt2", {_END: 50256} | {text: 50281 + n for n, text in enumerate(_FILL)}
     ),
     "cl100k_base": PublicEncoding(
         "cl100k_base",
         "cl100k",
         {_END: 100257, _END_OF_PROMPT: 100276} | {text: 100258 + n for n, text in enumerate(_FILL)},
-        100277,
     ),
-    "o200k_base": PublicEncoding(
-        "o200k_base", "o200k", {_END: 199999, _END_OF_PROMPT: 200018}, 200019
-    ),
-    "o200k_harmony": PublicEncoding("o200k_base", "o200k", _HARMONY, 201088),
+    "o200k_base": PublicEncoding("o200k_base", "o200k", {_END: 199999, _END_OF_PROMPT: 200018}),
+    "o200k_harmony": PublicEncoding("o200k_base", "o200k", _HARMONY),
 }
 
 

@@ -29,16 +29,10 @@ CL100K = (
 )
 
 # GPT-4o (tiktoken 0.14 `o200k_base`, 2024).
-O200K = "|".join(
-    [
-        r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?""",
-        r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?""",
-        r"""\p{N}{1,3}""",
-        r""" ?[^\s\p{L}\p{N}]+[\r\n/]*""",
-        r"""\s*[\r\n]+""",
-        r"""\s+(?!\S)""",
-        r"""\s+""",
-    ]
+O200K = (
+    r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"""
+    r"""|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"""
+    r"""|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"""
 )
 
 # ck-bpe-train's `tokenizer.json` (2025): cl100k's older order with unlimited digits.
@@ -49,19 +43,9 @@ CK = (
 
 # ck's C runtime (2025) with a vocabulary of bytes. It matches bytes: each byte of a non-ASCII
 # character is a mark. `(?-u)` is how Rust's regex crate says so.
-CK_RUNTIME = "(?-u)" + "|".join(
-    [
-        r"""[^A-Za-z0-9 \n\t\r]?[A-Za-z]+""",
-        r"""[0-9]""",
-        r""" ?[^A-Za-z0-9 \n\t\r]+\n*""",
-        r""" +\n+""",
-        r""" +(?= [A-Za-z0-9])""",
-        r""" [A-Za-z]+""",
-        r""" [0-9]""",
-        r""" +""",
-        r"""\n+""",
-        r"""(?s:.)""",
-    ]
+CK_RUNTIME = (
+    r"""(?-u)[^A-Za-z0-9 \n\t\r]?[A-Za-z]+|[0-9]| ?[^A-Za-z0-9 \n\t\r]+\n*| +\n+"""
+    r"""| +(?= [A-Za-z0-9])| [A-Za-z]+| [0-9]| +|\n+|(?s:.)"""
 )
 
 # Llama 3 (2024), and cl100k's first spelling (2023).

@@ -177,12 +177,9 @@ def prove(
 
 
 def add(one: Proof, other: Proof, moved: Callable[[Document], Document]) -> Proof:
-    """Return the proof of some documents and of those after them, up to the first difference.
+    """Return the proof of some documents, which is not over, and of those after them.
 
-    Args:
-        one: the proof of the first documents; not over.
-        other: the proof of the documents after them.
-        moved: returns a document of `other` as one of all documents.
+    `moved` returns a document of `other` as one of all documents.
     """
     difference, failure = other.difference, other.failure
     skipped = (item._replace(document=moved(item.document)) for item in other.skipped)

@@ -795,10 +795,7 @@ class Tokenizer:
 
         Examples:
             >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> small = tok.cut(259)
-            >>> small.vocab.merges
-            [(b' ', b'w'), (b'e', b'l'), (b'h', b'el')]
-            >>> small == byteweld.train(documents=["hello world"] * 2, vocab_size=259)
+            >>> tok.cut(259) == byteweld.train(documents=["hello world"] * 2, vocab_size=259)
             True
         """
         training = self.training

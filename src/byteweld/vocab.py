@@ -78,12 +78,7 @@ class AddedToken(NamedTuple):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is special and has no flags.
-
-        Examples:
-            >>> byteweld.AddedToken("<|end|>", 256).is_plain
-            True
-        """
+        """Whether it is special and has no flags."""
         return self[2:] == (True, False, False, False, False)
 
 
@@ -179,13 +174,6 @@ class Traits:
         """Return the traits by name, as `Vocabulary` takes them.
 
         With them, a changed copy is one call.
-
-        Examples:
-            >>> vocab = byteweld.train(documents=["low low"], vocab_size=258).vocab
-            >>> changed = vocab.traits() | {"pattern": "gpt2"}
-            >>> copy = byteweld.Vocabulary(vocab.tokens, vocab.merge_ids, **changed)
-            >>> copy.pattern == byteweld.PATTERNS["gpt2"]
-            True
         """
         return {name: getattr(self, name) for name in TRAITS} | {"roles": dict(self.roles)}
 
@@ -240,6 +228,9 @@ class Vocabulary(Traits):
         ([(255, b'\\xff'), (256, b'ab')], [(257, b'<|end|>')], ())
         >>> byteweld.Tokenizer(vocab).encode("abc")
         [256, 99]
+        >>> changed = vocab.traits() | {"pattern": None}
+        >>> byteweld.Vocabulary(vocab.tokens, vocab.merge_ids, **changed).pattern is None
+        True
     """
 
     _table: _native.Table | None  # the tokens and merges that a fast reader read
@@ -456,7 +447,9 @@ class Vocabulary(Traits):
                         f"{self._why_not_merged(part)}",
                         merge=rank,
                     )
-            if not is_join(tokens[new], tokens[left], tokens[right]):
+            # Comparing lengths first keeps a hostile file with many long tokens cheap to reject.
+            length = len(tokens[left]) + len(tokens[right])
+            if len(tokens[new]) != length or tokens[new] != tokens[left] + tokens[right]:
                 raise VocabularyError(
                     f"merge {rank} makes {show(tokens[left])} + {show(tokens[right])}, "
                     f"but token {new} is {show(tokens[new])}",
@@ -659,14 +652,6 @@ class Vocabulary(Traits):
             f"<Vocabulary {len(self)} tokens, {len(self._merges)} merges, "
             f"{len(self.special_tokens)} special, sha {self.fingerprint[:8]}>"
         )
-
-
-def is_join(token: bytes, left: bytes, right: bytes) -> bool:
-    """Whether a token is its two parts joined.
-
-    Comparing lengths first keeps a hostile file with many merges of long tokens cheap to reject.
-    """
-    return len(token) == len(left) + len(right) and token == left + right
 
 
 def _utf8(text: str) -> bytes:

@@ -24,7 +24,7 @@ def places(monkeypatch, tmp_path, saved):
         (tmp_path / folder).mkdir(parents=True)
     tok.save(tmp_path / "ranks.tiktoken")
     ranks = (tmp_path / "ranks.tiktoken").read_bytes()
-    public = encodings.PublicEncoding("ranks", "gpt2", {}, 300)
+    public = encodings.PublicEncoding("ranks", "gpt2", {})
     monkeypatch.setattr(encodings, "PUBLIC_ENCODINGS", {"public": public})
     monkeypatch.setattr(encodings, "RANK_FILES", {"ranks": hashlib.sha256(ranks).hexdigest()})
     monkeypatch.setattr(encodings, "_loaded", {})

@@ -375,7 +375,7 @@ def test_what_is_not_here_has_the_command_that_fetches_it_and_then_works_without
     data = (folder / "ranks.tiktoken").read_bytes()
     for file in folder.iterdir():
         file.unlink()
-    public = encodings.PublicEncoding("cl100k_base", "o200k", trained.vocab.special_tokens, 400)
+    public = encodings.PublicEncoding("cl100k_base", "o200k", trained.vocab.special_tokens)
     monkeypatch.setattr(encodings, "PUBLIC_ENCODINGS", {"cl100k_base": public})
     digest = hashlib.sha256(data).hexdigest()
     monkeypatch.setattr(encodings, "RANK_FILES", {"cl100k_base": digest})

@@ -36,7 +36,7 @@ def tiny(monkeypatch, tmp_path):
     file = tmp_path / "tiny file"
     tok.save(file, format="tiktoken")
     data = file.read_bytes()
-    public = encodings.PublicEncoding("tiny_ranks", "gpt2", {END: 300}, 301)
+    public = encodings.PublicEncoding("tiny_ranks", "gpt2", {END: 300})
     monkeypatch.setattr(encodings, "PUBLIC_ENCODINGS", {"tiny": public, "other": public})
     monkeypatch.setattr(encodings, "RANK_FILES", {"tiny_ranks": hashlib.sha256(data).hexdigest()})
     return tok, data
