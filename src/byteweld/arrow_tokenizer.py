@@ -68,6 +68,9 @@ class ArrowTokenizer:
         >>> table = pyarrow.table({"text": ["hello", "hello world", None]})
         >>> tokenize(table)["input_ids"].to_pylist()
         [[263, 265], [263, 264, 265], None]
+        >>> byteweld.ArrowTokenizer("tokenizer.json", keep_columns=[]).output_schema(table.schema)
+        input_ids: list<item: int32>
+          child 0, item: int32
     """
 
     def __init__(
@@ -116,13 +119,8 @@ class ArrowTokenizer:
         if num_threads is not None and (type(num_threads) is not int or num_threads < 1):
             raise ValueError(f"num_threads is {num_threads!r}; expected an integer, at least 1")
         self._source = tokenizer if isinstance(tokenizer, Tokenizer) else os.fspath(tokenizer)
-        options: dict[str, Any] = {
-            "eot": eot,
-            "eot_token": eot_token,
-            "bos": bos,
-            "special_text": special_text,
-            "dtype": dtype,
-        }
+        options: dict[str, Any] = {"eot": eot, "eot_token": eot_token, "bos": bos}
+        options |= {"special_text": special_text, "dtype": dtype}
         self._options = Options(format="arrow", **options)
         self._text_column = text_column
         self._ids_column = ids_column
@@ -169,16 +167,7 @@ class ArrowTokenizer:
         )
 
     def output_schema(self, schema: pa.Schema) -> pa.Schema:
-        """Return the schema of the result for the schema of a table, without loading a tokenizer.
-
-        Examples:
-            >>> import pyarrow
-            >>> schema = pyarrow.schema({"id": pyarrow.int64(), "text": pyarrow.string()})
-            >>> byteweld.ArrowTokenizer("tokenizer.json", keep_columns=["id"]).output_schema(schema)
-            id: int64
-            input_ids: list<item: int32>
-              child 0, item: int32
-        """
+        """Return the schema of the result for that of a table, without loading a tokenizer."""
         if not isinstance(schema, arrow().Schema):
             raise TypeError(f"found {type(schema).__name__}; expected a pyarrow Schema")
         return self._layout(schema).schema

@@ -30,7 +30,7 @@ MANIFEST = "counts.json"
 # The first keys of a manifest.
 _HEAD = {"format": "byteweld counts", "version": 2, "partition": f"xxh3_64(bytes) % {PARTS}"}
 _BITS = 128  # counts have 64 bits, but sums of them may have more
-_NAMES = tuple(f"part-{part:02}.parquet" for part in range(PARTS))
+PART_NAMES = tuple(f"part-{part:02}.parquet" for part in range(PARTS))
 _PART_NAME = re.compile(r"part-[0-9]{2}\.parquet")
 # Distinct pre-tokens and their bytes; all pre-tokens, repetitions included, and their bytes.
 Sums = tuple[int, int, int, int]
@@ -81,12 +81,7 @@ class CountFacts:
 
 def files_in(folder: Path) -> list[Path]:
     """Return the files of a folder of counts."""
-    return [folder / name for name in (MANIFEST, *_NAMES)]
-
-
-def part_name(part: int) -> str:
-    """Return the name of the file of a part."""
-    return _NAMES[part]
+    return [folder / name for name in (MANIFEST, *PART_NAMES)]
 
 
 def is_folder_of_counts(path: str | os.PathLike[str]) -> bool:
@@ -113,7 +108,7 @@ def write_folder(
     """Write counts into a temporary folder next to `path`, then rename it."""
     arrow()
     with new_counts(path, facts, table.sums_by_part(), overwrite=overwrite) as folder:
-        for part, name in enumerate(_NAMES):
+        for part, name in enumerate(PART_NAMES):
             with naming(Path(path) / name):
                 write_part(folder / name, table, part)
 
@@ -129,13 +124,13 @@ def new_counts(
     with replace_folder(path, overwrite=overwrite, is_ours=_holds_only_ours) as folder:
         yield folder
         digests = []
-        for name in _NAMES:
+        for name in PART_NAMES:
             with naming(Path(path) / name), (folder / name).open("rb") as opened:
                 digests.append(hashlib.file_digest(opened, "sha256").hexdigest())
                 os.fsync(opened.fileno())
         parts = [
             {"file": name, **dict(zip(_SUMS, of_part, strict=True)), "sha256": digest}
-            for name, of_part, digest in zip(_NAMES, sums, digests, strict=True)
+            for name, of_part, digest in zip(PART_NAMES, sums, digests, strict=True)
         ]
         totals = dict(zip(_SUMS, _totals(sums), strict=True))
         manifest = _HEAD | dataclasses.asdict(facts) | totals | {"parts": parts}
@@ -265,15 +260,15 @@ def open_folder(path: str | os.PathLike[str]) -> Folder:
             {key: value for key, value in manifest.items() if key not in (*_HEAD, "sha256")}
         )
         names = [part.file for part in read.parts]
-        if names != list(_NAMES) or read.sums != _totals([part.sums for part in read.parts]):
-            named = f"{_NAMES[0]!r} to {_NAMES[-1]!r}"
+        if names != list(PART_NAMES) or read.sums != _totals([part.sums for part in read.parts]):
+            named = f"{PART_NAMES[0]!r} to {PART_NAMES[-1]!r}"
             raise WrongError(f"expected {PARTS} parts, {named}, that add up to the totals")
     except WrongError as error:
         raise FormatError(f"not the manifest of counts: {error}", path=file) from None
     foreign = sorted(
         entry.name
         for entry in folder.iterdir()
-        if entry.suffix == ".parquet" and entry.name not in _NAMES
+        if entry.suffix == ".parquet" and entry.name not in PART_NAMES
     )
     if foreign:
         raise FormatError(
@@ -288,7 +283,7 @@ def read_folder(folder: Folder, limit: _native.MemoryLimit | None) -> _native.Co
     """Read and check all rows; with a limit, they go to disk instead of memory."""
     arrow()
     loader = _native.CountLoader(limit=limit)
-    for name, part in zip(_NAMES, folder.parts, strict=True):
+    for name, part in zip(PART_NAMES, folder.parts, strict=True):
         load_part(loader, folder.path / name, part.sums, part.sha256)
     return loader.finish()
 
@@ -310,7 +305,8 @@ def load_part(
     """Read and check the rows of the next part."""
     if not file.is_file():
         raise FormatError(
-            f"this part is missing; expected {PARTS} files, {_NAMES[0]} to {_NAMES[-1]}", path=file
+            f"this part is missing; expected {PARTS} files, {PART_NAMES[0]} to {PART_NAMES[-1]}",
+            path=file,
         )
     with closing(_rows(file, sums[0], sha256)) as rows:  # pyarrow may abort if closed at exit
         for offsets, data, counts in rows:

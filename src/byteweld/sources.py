@@ -171,13 +171,9 @@ def open_sources(
 ) -> Sources:
     """Find the files; read nothing yet.
 
-    Args:
-        source: a path, folder, glob or URL, or a list of them; saved counts; a Corpus; an object
-            with `__arrow_c_stream__`; an iterator of documents; or Sources, which are open.
-        documents: strings or bytes, one per document.
-        recipe: sets the default extensions and unit.
-        options: how files are read.
-        without: a folder to exclude, even if it is inside a source.
+    A source is a path, folder, glob or URL, or a list of them; saved counts; a Corpus; an object
+    with `__arrow_c_stream__`; an iterator of documents; or Sources, which are open. `recipe` sets
+    the default extensions and unit. The folder `without` is left out, even inside a source.
     """
     options = {} if options is None else options
     if isinstance(documents, str | bytes):

@@ -66,6 +66,9 @@ class Tokenizer:
         ('hello é!', [0, 5, 6, 6, 7])
         >>> tok.count("hello world!"), tok.truncate("hello world, hello world", 2)
         (3, 'hello world')
+        >>> stream = tok.decode_stream()
+        >>> [stream.feed(token_id) for token_id in tok.encode("hello é")], stream.finish()
+        (['hello', ' ', '', 'é'], '')
 
         Many at once:
 
@@ -625,13 +628,6 @@ class Tokenizer:
 
         Raises:
             UnknownIdError: if an id is not in the vocabulary.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> tok.decode([263, 264, 33])
-            'hello world!'
-            >>> tok.decode([263, 0xC3])  # the first byte of a character, without its second
-            'hello�'
         """
         return self._encoder.decode(ids, errors)
 
@@ -664,14 +660,6 @@ class Tokenizer:
 
         `feed` returns text as soon as its bytes are whole characters; together the pieces are what
         `decode` returns with the same `errors`. Made for showing the output of a model as it comes.
-
-        Examples:
-            >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=265)
-            >>> stream = tok.decode_stream()
-            >>> [stream.feed(token_id) for token_id in tok.encode("hello é")]
-            ['hello', ' ', '', 'é']
-            >>> stream.finish()
-            ''
         """
         from byteweld.streams import DecodeStream
 

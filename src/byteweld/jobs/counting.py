@@ -23,7 +23,7 @@ from byteweld._folders import Folder, link_or_copy
 from byteweld.corpus import Corpus
 from byteweld.corpus._slices import Slice, on_slice
 from byteweld.counts import Counts, Memory, count_corpus, limit_of, merge_facts
-from byteweld.counts_files import PARTS, CountFacts, Sums, part_name
+from byteweld.counts_files import PART_NAMES, PARTS, CountFacts, Sums
 from byteweld.jobs import RankRunner, Runner
 from byteweld.jobs._work import (
     JOB,
@@ -76,7 +76,7 @@ def _count_slice(
     counts = on_slice(how, part, count, _builder(recipe))
     files = {}
     for number in range(PARTS):
-        file = files[_run_name(part.number, number)] = scratch / part_name(number)
+        file = files[_run_name(part.number, number)] = scratch / PART_NAMES[number]
         counts_files.write_part(file, counts._table, number)
     return _Slice(counts._facts, tuple(counts._table.sums_by_part())), files
 
@@ -114,7 +114,7 @@ def _merge_runs(
         with folder.local(run.name) as file:
             tables.append(counts_files.read_part(file, item.part, run.sums, limit))
     merged = _native.Counts.merge(tables, limit=limit, num_threads=num_threads)
-    file = scratch / part_name(item.part)
+    file = scratch / PART_NAMES[item.part]
     counts_files.write_part(file, merged, item.part)
     return merged.sums(), {_merged_name(stage, item.number): file}
 
@@ -132,7 +132,7 @@ class Merged(NamedTuple):
         with counts_files.new_counts(out, self.facts, sums, overwrite=overwrite) as folder:
             for part, run in enumerate(self.runs):
                 with self.folder.local(run.name) as file:
-                    link_or_copy(file, folder / part_name(part))
+                    link_or_copy(file, folder / PART_NAMES[part])
 
     def load(self, memory: Memory | None) -> Counts:
         """Read the counts."""
@@ -330,7 +330,7 @@ def _builder(recipe: Recipe) -> _native.CountBuilder:
 
 
 def _run_name(number: int, part: int) -> str:
-    return f"{_SLICES.name}/{number:07d}/{part_name(part)}"
+    return f"{_SLICES.name}/{number:07d}/{PART_NAMES[part]}"
 
 
 def _merged_name(stage: Stage, number: int) -> str:
