@@ -523,10 +523,7 @@ def _stamps(files: Sequence[Path]) -> list[tuple[int, ...] | None]:
 
 
 def _is_unchanged(
-    folder: Path,
-    path: Path,
-    files: Sequence[Path],
-    before: list[tuple[int, ...] | None],
+    folder: Path, path: Path, files: Sequence[Path], before: list[tuple[int, ...] | None]
 ) -> bool:
     # In this order: a save that finishes in between has changed the files.
     return not _pending(folder, path) and _stamps(files) == before

@@ -60,11 +60,7 @@ class _FileError(ByteweldError, ValueError):
     """An error in a file: `path: message` or `path: byte N: message`."""
 
     def __init__(
-        self,
-        message: str,
-        *,
-        path: str | os.PathLike[str] | None = None,
-        offset: int | None = None,
+        self, message: str, *, path: str | os.PathLike[str] | None = None, offset: int | None = None
     ) -> None:
         self.message = message
         self.path = None if path is None else os.fspath(path)
@@ -101,11 +97,9 @@ class MissingKeyError(FormatError, KeyError):
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = pathlib.Path(folder, "tokenizer.json")
         ...     _ = path.write_text('{"version": "1.0"}')
-        ...     try:
-        ...         byteweld.load(path, format="huggingface")
-        ...     except byteweld.MissingKeyError as error:
-        ...         print(error.message)
-        the file has no key 'model'
+        ...     byteweld.load(path, format="huggingface")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        byteweld.errors.MissingKeyError: ...tokenizer.json: the file has no key 'model'
     """
 
 

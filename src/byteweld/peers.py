@@ -99,14 +99,10 @@ def open_peer(
 ) -> Peer:
     """Give a peer the vocabulary that byteweld read as `vocab` from a file of `format`.
 
-    Args:
-        path, format: None for a vocabulary without a file.
-        library: which peer; by default the one that reads the format.
-        pattern: the pattern of a rank file, as passed to tiktoken; by default that of `vocab`.
-            Anything else that a file lacks comes from `vocab`.
-        specials: whether special tokens in text become their ids, or are ordinary text.
-        num_threads: of the thread pool of `tokenizers`; by default one per processor. `tiktoken`
-            has no pool: each call runs on the caller's thread.
+    A vocabulary without a file has neither path nor format. By default, the peer is the one that
+    reads the format. What a rank file lacks comes from `vocab`, unless tiktoken is passed a
+    `pattern`. With `specials`, special tokens in text become their ids. `num_threads` are those of
+    the pool of `tokenizers`; `tiktoken` has none: each call runs on the caller's thread.
     """
     try:
         check_pattern(vocab.pattern)

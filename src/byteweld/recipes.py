@@ -288,10 +288,7 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
                 document_unit="line",
             ),
             Recipe(
-                name="rustbpe",
-                pattern="gpt2",
-                encode_pattern="gpt2",
-                size_counts_specials=False,
+                name="rustbpe", pattern="gpt2", encode_pattern="gpt2", size_counts_specials=False
             ),
         ]
     }

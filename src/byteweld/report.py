@@ -374,13 +374,10 @@ class Section(Parts):
 
 
 class Report(Parts):
-    """What is shown of a result.
+    """What is shown of a result: a headline, and the parts that are not None.
 
-    Args:
-        headline: the first line.
-        *parts: what follows; those that are None are left out.
-        kind: how a page shows the headline: not at all, since it has a title, as a hint, or as the
-            answer of a question.
+    `kind` is how a page shows the headline: not at all, since it has a title, as a hint, or as the
+    answer of a question.
     """
 
     def __init__(

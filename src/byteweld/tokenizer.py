@@ -105,11 +105,7 @@ class Tokenizer:
     """
 
     def __init__(
-        self,
-        vocab: Vocabulary,
-        *,
-        name: str | None = None,
-        training: Training | None = None,
+        self, vocab: Vocabulary, *, name: str | None = None, training: Training | None = None
     ) -> None:
         if not isinstance(vocab, Vocabulary):
             raise TypeError(f"expected a Vocabulary, found {type(vocab).__name__}")
@@ -313,11 +309,7 @@ class Tokenizer:
         return self._encoder.encode(text, None, None)
 
     def encode_to_numpy(
-        self,
-        text: Text,
-        *,
-        allowed_special: Specials = _NONE,
-        disallowed_special: Specials = "all",
+        self, text: Text, *, allowed_special: Specials = _NONE, disallowed_special: Specials = "all"
     ) -> NDArray[np.uint32]:
         """Encode text to a NumPy array of uint32; takes the special-token arguments of `encode`."""
         return self._encoder.encode_to_numpy(text, allowed_special, disallowed_special)
@@ -523,11 +515,7 @@ class Tokenizer:
         return ids, list(zip([0, *ends], ends, strict=False))
 
     def encode_with_unstable(
-        self,
-        text: str,
-        *,
-        allowed_special: Specials = _NONE,
-        disallowed_special: Specials = "all",
+        self, text: str, *, allowed_special: Specials = _NONE, disallowed_special: Specials = "all"
     ) -> tuple[list[int], list[list[int]]]:
         """Encode text into stable ids and the sequences that its unstable end could become.
 
@@ -757,11 +745,7 @@ class Tokenizer:
         return self._encoder.pretokenize(text)
 
     def show(
-        self,
-        text: Text,
-        *,
-        allowed_special: Specials = _NONE,
-        disallowed_special: Specials = "all",
+        self, text: Text, *, allowed_special: Specials = _NONE, disallowed_special: Specials = "all"
     ) -> EncodedText:
         """Encode text to look at it: `print` shows its tokens, a notebook shows them in color.
 
@@ -924,10 +908,7 @@ class Tokenizer:
             raise ValueError("template adds its own ids; pass it without add_bos and add_eos")
         if template:
             return self._vocab.template
-        return (
-            [self._role("bos")] if add_bos else [],
-            [self._role("eos")] if add_eos else [],
-        )
+        return ([self._role("bos")] if add_bos else [], [self._role("eos")] if add_eos else [])
 
     def _role(self, role: str) -> int:
         token_id = self._vocab.roles.get(role)
