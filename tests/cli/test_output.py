@@ -41,6 +41,10 @@ def test_times_have_units():
     ]
 
 
+def test_without_a_terminal_lines_have_88_columns(capsys):
+    assert _output.width() == 88
+
+
 def test_without_a_terminal_progress_is_an_occasional_line(capsys, monkeypatch):
     now = 0.0
     monkeypatch.setattr(_output.time, "monotonic", lambda: now)
