@@ -153,31 +153,6 @@ def test_no_fail_exits_0_though_ids_differ(run, saved, smaller, corpus):
     line = ("compare", "tokenizer.json", "smaller.json", "texts")
     assert run(*line).code == 1
     assert run(*line, "--no-fail") == run(*line)._replace(code=0)
-    assert run(*line[:-1], "nowhere", "--no-fail").code == 2
-
-
-def test_wrong_use_is_reported_before_the_work(run, saved, corpus, tmp_path):
-    line = ("compare", "tokenizer.json", "tokenizer.json", "texts")
-    assert run(*line, "--pattern", "gpt2").err == (
-        "byteweld: both files have their own pattern and special tokens; "
-        "leave --pattern, --special and --no-special out\n"
-    )
-    assert run(*line, "--force").err == (
-        "byteweld: --force needs --html, whose file it overwrites\n"
-    )
-    assert run(*line, "--html", "").err == (
-        "byteweld: --html is empty; name a file, such as report.html\n"
-    )
-    assert (
-        run(*line, "--html", "texts").err
-        == "byteweld: texts is a folder; expected the name of a file\n"
-    )
-    assert run(*line[:-1], "nowhere").err == "byteweld: nowhere: no such file or folder\n"
-    assert "missing argument" in run(*line[:-1]).err
-    (tmp_path / "empty.jsonl").write_bytes(b"")
-    assert run(*line[:-1], "empty.jsonl") == (
-        2, b"", "byteweld: the corpus contains no documents, so nothing was compared\n"
-    )  # fmt: skip
 
 
 def test_standard_input_can_be_split_into_lines(run, saved, smaller):
@@ -224,17 +199,3 @@ def test_in_tasks_the_output_is_the_same(run, saved, smaller, tmp_path, monkeypa
         for tokenizer in report["tokenizers"]:
             del tokenizer["seconds"]
     assert there == here
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--runner", "ray", "--threads", "2"), "--threads has no effect with --runner ray"),
-        (("--runner", "ray", "-"), "standard input (-) cannot be divided among tasks"),
-        (("--address", "auto"), "--address has no effect without --runner ray"),
-    ],
-)
-def test_what_cannot_be_in_tasks_is_refused(run, saved, corpus, options, message):
-    result = run("compare", "tokenizer.json", "tokenizer.json", "texts", *options)
-    assert (result.code, result.out) == (2, b"")
-    assert message in result.err

@@ -67,11 +67,3 @@ def test_other_shells_have_every_verb_and_option(run, shell):
     program = shutil.which(shell)
     if program is not None:
         subprocess.run([program, "-n"], input=script.encode(), check=True)
-
-
-def test_an_unknown_shell_is_refused(run):
-    assert run("completion", "bsh") == (
-        2,
-        b"",
-        "byteweld: SHELL is 'bsh'; it must be one of bash, zsh, fish; did you mean 'bash'?\n",
-    )

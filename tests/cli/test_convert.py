@@ -233,20 +233,6 @@ def test_dropping_roles_changes_no_ids(run, tiny, tmp_path):
     assert byteweld.load(tmp_path / "out.json").vocab == tiny.vocab
 
 
-@pytest.mark.parametrize(
-    ("key", "words"),
-    [
-        ("patern", "cannot drop 'patern'; expected one of added-token-flags, "),
-        ("patern", "; did you mean 'pattern'?"),
-        ("template", "cannot drop 'template', which this vocabulary does not have; it has pattern, special-tokens"),  # noqa: E501
-    ],
-)  # fmt: skip
-def test_a_key_that_cannot_be_dropped_is_an_error(run, saved, key, words):
-    result = run("convert", "tokenizer.json", "out.tiktoken", "--drop", key)
-    assert result.code == 2
-    assert words in result.err
-
-
 def test_a_config_beside_the_target_is_merged_into(run, tiny, tmp_path):
     different(tiny, roles={"eos": 256}).save(tmp_path / "in.json")
     config = tmp_path / "tokenizer_config.json"

@@ -40,12 +40,6 @@ def test_bytes_of_an_argument_that_are_not_utf8_are_kept(saved):
     assert done.stdout == b"255 254 258\n"
 
 
-@pytest.mark.parametrize("line", [("encode",), ("encode", "--lines"), ("decode",)])
-def test_an_empty_name_is_not_standard_input(run, saved, line):
-    result = run(*line, "", stdin=b"1 2 3")
-    assert result == (2, b"", "byteweld: '': no such file; the name is empty\n")
-
-
 @pytest.mark.parametrize("verb", ["encode", "tokens"])
 def test_text_in_place_of_a_file_is_pointed_to_the_option(run, saved, tmp_path, verb):
     result = run(verb, "hello world")
@@ -106,14 +100,6 @@ def test_bos_and_eos_are_added_to_every_document(run, ck_corpus):
     assert run("encode", "--add-bos", "--json", "--text", "ab").text == "[1, 260]\n"
 
 
-def test_a_tokenizer_without_roles_cannot_add_them(run, saved):
-    assert run("encode", "--text", "low", "--add-eos") == (
-        2,
-        b"",
-        "byteweld: the vocabulary has no eos token, so --add-eos cannot add it\n",
-    )
-
-
 # ---------------------------------------------------------------------------- show
 
 
@@ -137,11 +123,6 @@ def test_color_is_used_if_forced_and_never_with_no_color(run, saved, monkeypatch
     assert b"\x1b[" in run(*line).out
     monkeypatch.setenv("NO_COLOR", "1")
     assert run(*line).out == plain
-
-
-def test_show_and_json_exclude_each_other(run, saved):
-    result = run("encode", "--text", "low", "--show", "--json")
-    assert result == (2, b"", "byteweld: encode takes --show or --json, not both\n")
 
 
 # ---------------------------------------------------------------------------- decode
@@ -192,48 +173,9 @@ def ranks(tiny, tmp_path):
     return tmp_path / "r.tiktoken"
 
 
-def test_a_file_without_a_pattern_is_refused_with_the_options_it_needs(run, ranks):
-    assert run("encode", "-t", "r.tiktoken", "--text", "low") == (
-        2,
-        b"",
-        "byteweld: r.tiktoken: a rank file holds no pattern and no special tokens, and there is "
-        "no r.tiktoken.byteweld.json beside it; pass --pattern (a name such as 'cl100k', an "
-        "expression) or --pattern none and --special text=id or --no-special\n",
-    )
-
-
 def test_options_give_the_pattern_and_special_tokens(run, ranks):
     line = ("encode", "-t", "r.tiktoken", "--pattern", "o200k", "--text", "low<|e=1|>")
     result = run(*line, "--special", "<|e=1|>=1000", "--special-text", "special")
     assert result.out.split()[-1] == b"1000"
     assert run(*line, "--no-special").code == 0
     assert run(*line, "--no-special", "--format", "tiktoken").code == 0
-
-
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (("--special", "x"), "--special is 'x'; expected TEXT=ID, such as '<|endoftext|>=50256'"),
-        (("--special", "x=1", "--no-special"), "--special and --no-special cannot be combined; pass one of them"),  # noqa: E501
-        (("--no-special", "--pattern", "o200"), "unknown pattern 'o200'; expected one of gpt2, cl100k, o200k, llama3, qwen2, qwen3_5, tekken, nanochat, ck, ck-runtime; did you mean 'o200k'?"),  # noqa: E501
-    ],
-)  # fmt: skip
-def test_wrong_loading_options_are_refused(run, ranks, flags, message):
-    result = run("encode", "-t", "r.tiktoken", "--text", "low", *flags)
-    assert result == (2, b"", f"byteweld: {message}\n")
-
-
-def test_a_file_with_a_pattern_takes_no_other(run, saved):
-    assert run("encode", "--text", "low", "--pattern", "gpt2") == (
-        2,
-        b"",
-        "byteweld: tokenizer.json is in format 'huggingface', which has its own pattern and "
-        "special tokens; leave --pattern out\n",
-    )
-
-
-def test_a_file_that_is_not_a_tokenizer_is_refused(run, tmp_path):
-    (tmp_path / "a.txt").write_bytes(b"hello")
-    result = run("encode", "-t", "a.txt", "--text", "low")
-    assert result.code == 2
-    assert result.err.startswith("byteweld: a.txt: the format of this file is unknown; ")

@@ -64,9 +64,6 @@ def test_a_training_does_not_read_a_misspelled_path_as_text(run, tmp_path):
     result = run("explain", "--train", "corpsu")
     words = "corpsu: no such file; to use it as text, pass --text; did you mean 'corpus'?"
     assert (result.code, result.err) == (2, f"byteweld: {words}\n")
-    result = run("explain", "--train", "corpus", "zzz")
-    words = "zzz: no such file; pass either files or text"
-    assert (result.code, result.err) == (2, f"byteweld: {words}\n")
     assert run("explain", "--train", "low").code == 0
     assert run("explain", "--train", "corpsu corpsu").code == 0
 
@@ -151,15 +148,6 @@ def test_the_pictures_of_the_ck_seeds_own_folder(run, shared, tmp_path):
     assert (first["count"], second["count"]) == (pairs[32, 32], pairs[tuple(b'="')])
 
 
-def test_options_for_files_need_a_training_on_files(run):
-    assert run("explain", "low", "--threads", "2").err == (
-        "byteweld: --threads, --memory and the reading options need --train\n"
-    )
-    assert run("explain", "--train", "low low", "--lines").err == (
-        "byteweld: the reading options are for files; the SOURCE is text\n"
-    )
-
-
 def test_a_training_that_may_exceed_its_memory_is_refused(run, books):
     line = ("explain", "--train", "books", "--vocab-size", "1000000", "--memory", "500MB")
     result = run(*line)
@@ -193,33 +181,6 @@ def test_encoding_is_shown_step_by_step_with_the_greedy_comparison(run, tmp_path
     assert json.loads(run("explain", "-", "--json", stdin=b"abc").out)["ids"] == [97, 256]
 
 
-def test_options_that_exclude_each_other_are_refused(run, saved):
-    for arguments, message in [
-        (("a", "b"), "explain takes one SOURCE; put text that contains spaces in quotes"),
-        (("a", "--recipe", "plain"), "--recipe and --vocab-size need --train"),
-        *(
-            (("a", "--train", *flags), f"explain takes --train or {flags[0]}, not both")
-            for flags in [
-                ("--tokenizer", "tokenizer.json"),
-                ("--format", "huggingface"),
-                ("--no-special",),
-                ("--special-text", "text"),
-                ("--max-pretoken-bytes", "1024"),
-            ]
-        ),
-        (
-            ("a", "--train", "--vocab-size", "100"),
-            "--vocab-size is 100; it must be at least 256: 256 bytes",
-        ),
-        (
-            ("a", "--train", "--recipe", "plian"),
-            "--recipe is 'plian'; it must be one of modern, from-scratch, ck, ck-ascii, bpetite, "
-            "plain, bpe1, huggingface, rustbpe; did you mean 'plain'?",
-        ),
-    ]:
-        assert run("explain", *arguments) == (2, b"", f"byteweld: {message}\n")
-
-
 def test_long_inputs_are_refused_with_an_alternative(run, saved):
     assert run("explain", "a" * 2000) == (
         2,
@@ -238,9 +199,6 @@ def test_a_source_is_a_file_standard_input_or_text(run, saved, tmp_path):
         result = run("explain", *source, "--json", stdin=b"low")
         assert json.loads(result.out)["ids"] == ids
     assert run("explain", "README").err == "reading README\n"
-    assert run("explain", "a", "--text", "b").err == (
-        "byteweld: explain takes SOURCE or --text, not both\n"
-    )
 
 
 @pytest.mark.parametrize("flags", [[], ["--train"]])

@@ -162,38 +162,6 @@ def test_a_rank_file_is_extended_as_it_is_loaded(run, tiny, corpus, tmp_path):
     assert [int(line.split()[1]) for line in ranks][-1] > 271
 
 
-@pytest.mark.parametrize(
-    ("flags", "words"),
-    [
-        ((), "extend needs a SOURCE with --add N, or --word or --words"),
-        (("b.txt",), "extend needs the number of tokens to add; pass --add N"),
-        (("b.txt", "--add", "0"), "--add is 0; it must be at least 1"),
-        (("b.txt", "--add", "x"), "--add is 'x'; expected a whole number, or one with k for 1024"),
-        (
-            ("b.txt", "--add", "3", "--word", "a"),
-            "extend takes SOURCE or words (--word, --words), not both",
-        ),
-        (("--word", "a", "--lines"), "the reading options are for a SOURCE; leave them out"),
-        (("--word", " "), "--word is empty; expected a word"),
-        (("--words", "empty.txt"), "empty.txt has no words; expected one per line"),
-        (("--words", "nowhere.txt"), "nowhere.txt: no such file or directory"),
-        (("--words", "bad.txt"), "bad.txt: byte 3: expected UTF-8 (invalid start byte)"),
-        (("nowhere", "--add", "3"), "nowhere: no such file or folder"),
-    ],
-)
-def test_wrong_use_is_reported_before_the_work(run, saved, corpus, tmp_path, flags, words):
-    (tmp_path / "empty.txt").write_bytes(b"\n \n")
-    (tmp_path / "bad.txt").write_bytes(b"ab\n\xff\n")
-    assert extend(run, *flags) == (2, b"", f"byteweld: {words}\n")
-    assert not (tmp_path / "longer.json").exists()
-
-
-def test_out_is_required(run, saved):
-    assert run("extend", "tokenizer.json", "--word", "a").err == (
-        "byteweld: extend: missing option --out PATH; see `byteweld extend --help`\n"
-    )
-
-
 def test_a_tokenizer_that_cannot_be_extended_is_refused(run, saved, tmp_path):
     content = json.loads((tmp_path / "tokenizer.json").read_text())
     content["model"]["ignore_merges"] = True

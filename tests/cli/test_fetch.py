@@ -121,9 +121,6 @@ def test_a_failure_is_one_line_and_leaves_nothing(run, table, web, tmp_path):
 
 
 def test_the_timeout_is_an_option(run, table, web, data):
-    assert run("fetch", "tiny", "--timeout", "0").err == (
-        "byteweld: --timeout is 0; it must be at least 1\n"
-    )
     web.answers["/tiny.json"] = stalling(data[:9], len(data))
     assert "no answer for 1 seconds" in run("fetch", "tiny", "--timeout", "1").err
 

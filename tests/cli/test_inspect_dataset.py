@@ -141,21 +141,6 @@ def test_another_tokenizer_is_refused(made, run, saved):
     assert result.code == 2 and BYTES.vocab.fingerprint in result.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["set", "--merges"], "inspect takes no --merges, --tree or --corpus for a dataset"),
-        (
-            ["bytes.json", "-t", "bytes.json"],
-            "--tokenizer needs a dataset, to decode its documents; to inspect a tokenizer, "
-            "pass it as TOKENIZER",
-        ),
-    ],
-)
-def test_options_that_do_not_fit(made, run, arguments, message):
-    assert run("inspect", *arguments) == (2, b"", f"byteweld: {message}\n")
-
-
 def test_a_damaged_manifest_is_still_a_datasets(made, run, tmp_path):
     file = tmp_path / "set" / "manifest.json"
     file.write_bytes(file.read_bytes()[:-4])

@@ -61,10 +61,3 @@ def test_bytes_are_those_of_the_text(program, records):
         for source in (["a.jsonl"], ["a.json", "--json-lines"], ["-", "--json-lines"])
     ]
     assert found[0]["bytes"] == found[1]["bytes"] == found[2]["bytes"] == len("low lowlower")
-
-
-@pytest.mark.parametrize("other", [("--lines",), ("--separator", "x")])
-def test_records_are_not_split(run, records, other):
-    result = run("count", "a.json", "--json-lines", *other)
-    assert result.code == 2
-    assert f"--json-lines and {other[0]} cannot be combined" in result.err

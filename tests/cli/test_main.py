@@ -141,7 +141,6 @@ def test_a_small_input_needs_no_slow_imports(saved, tmp_path):
         (["count", "x", "--threads", "0"], "--threads is 0; it must be at least 1"),
         (["train", "x"], "recipe 'modern' needs a vocabulary size; pass --vocab-size N"),
         (["count", "nowhere"], "nowhere: no such file or folder"),
-        (["encode", "a", "--text", "b"], "encode takes SOURCE or --text, not both"),
         (["encode", "--text", "b"], NO_TOKENIZER),
         (["inspect"], NO_TOKENIZER),
         (["convert", "tokenizer.json", "a.tiktoken"], NO_TOKENIZER),

@@ -446,28 +446,6 @@ def test_a_file_that_the_peer_cannot_read_is_reported(run, saved, corpus, monkey
     )
 
 
-def test_an_empty_corpus_proves_nothing(run, saved, tmp_path):
-    (tmp_path / "a.jsonl").write_text("")
-    result = run("prove", "tokenizer.json", "a.jsonl")
-    assert result == (
-        2, b"", "byteweld: the corpus contains no documents, so nothing was compared\n"
-    )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        (["--peer", "sentencepiece"], "--peer is 'sentencepiece'; it must be one of tiktoken, "),
-        (["--threads", "0"], "--threads is 0; it must be at least 1"),
-        (["nowhere"], "nowhere: no such file or folder"),
-    ],
-)
-def test_wrong_use_is_reported(run, saved, corpus, options, words):
-    result = run("prove", "tokenizer.json", "texts", *options)
-    assert result.code == 2
-    assert result.err.startswith(f"byteweld: {words}")
-
-
 def test_a_copy_that_the_peer_cannot_hold_is_refused_by_name(run, tmp_path, corpus):
     tok = byteweld.train(iter(["ab ab abc"]), vocab_size=105, recipe="ck-ascii", min_frequency=1)
     tok.save(tmp_path / "ascii.json")
@@ -537,8 +515,7 @@ def test_a_report_replaces_nothing_unless_told_to(run, saved, corpus, tmp_path):
     assert (tmp_path / "p.json").read_text() == "mine"
     assert run(*line, "--out", "p.json", "--force").code == 0
     assert json.loads((tmp_path / "p.json").read_text())["identical"] is True
-    for wrong in (["--force"], ["--out", ""], ["--html", ""], ["--out", "none/p.json"]):
-        assert run(*line, *wrong).code == 2
+    assert run(*line, "--out", "none/p.json").code == 2
 
 
 def test_a_file_that_changes_during_the_proof_has_no_digest(
@@ -642,21 +619,6 @@ def test_in_tasks_the_report_has_the_digests(run, saved, corpus, tasks):
     here, there = (json.loads(Path(name).read_text()) for name in ("here.json", "there.json"))
     assert without_times(there) == without_times(here)
     assert "1 threads of each task on ray" in Path("there.html").read_text()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--runner", "ray", "--threads", "2"), "--threads has no effect with --runner ray"),
-        (("--runner", "ray", "-"), "standard input (-) cannot be divided among tasks"),
-        (("--slice", "1MB"), "--slice has no effect without --runner ray"),
-    ],
-)
-def test_what_cannot_be_in_tasks_is_refused(run, saved, tmp_path, options, message):
-    (tmp_path / "a.txt").write_bytes(b"low")
-    result = run("prove", "tokenizer.json", "a.txt", *options)
-    assert (result.code, result.out) == (2, b"")
-    assert message in result.err
 
 
 def test_threads_do_not_change_what_a_difference_reports(run, saved, tiny, tmp_path, other_peer):

@@ -99,9 +99,3 @@ def test_the_work_of_another_proof_is_not_used(texts, program, tmp_path):
     done = program(*LINE, *WORK)
     assert done.code == 0 and "resuming" not in done.err
     assert b"identical on 204 documents" in done.out
-
-
-def test_standard_input_cannot_be_read_again(saved, program):
-    done = program("prove", "tokenizer.json", "-", "--work", "scratch")
-    assert done.code == 2
-    assert "cannot be divided among tasks; pass the name of a file, or leave --work out" in done.err

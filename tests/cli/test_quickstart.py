@@ -70,12 +70,6 @@ def test_the_python_example_works(run, tmp_path):
         assert run(line[0], *shlex.split(line[1])).code == 0
 
 
-def test_a_size_that_is_too_small_is_reported_first(run):
-    result = run("quickstart", "--vocab-size", "256")
-    assert result.out == b""
-    assert result.err.startswith("byteweld: --vocab-size is 256; it must be at least 257: ")
-
-
 def test_sources_are_those_of_the_standard_library(tmp_path):
     for name in ("b.py", "a/c.py", "a/test/t.py", "site-packages/s.py", "notes.txt", "empty.py"):
         file = tmp_path / "lib" / name

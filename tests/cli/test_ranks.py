@@ -224,25 +224,6 @@ def test_wrong_use_is_named(corpus, tmp_path, run, verb, wrong):
     assert not list(tmp_path.glob("out*"))
 
 
-@pytest.mark.parametrize("verb", ["count", "tokenize", "train"])
-def test_standard_input_is_not_divided(corpus, run, verb):
-    size = ["--vocab-size", "300"] if verb == "train" else []
-    done = run(verb, "-", "--out", "out", "--runner", "ray", *size, stdin=b"abc")
-    assert (done.code, done.out) == (2, b"")
-    assert "standard input (-) cannot be divided among tasks" in done.err
-    if verb != "train":
-        ranks = ["--rank", "0", "--world-size", "2"]
-        done = run(verb, "-", "--out", "out", *ranks, stdin=b"abc")
-        assert done.code == 2
-        assert "standard input (-) cannot be divided among ranks" in done.err
-
-
-def test_a_rank_needs_a_place_for_its_counts(corpus, run):
-    done = run("count", "corpus", "--rank", "0", "--world-size", "2")
-    assert done.code == 2
-    assert "--rank needs --out" in done.err
-
-
 def test_ranks_do_not_write_among_other_files(corpus, tmp_path, run):
     (tmp_path / "out").mkdir()
     (tmp_path / "out/notes.txt").write_text("mine")
@@ -257,15 +238,3 @@ def test_nothing_to_merge(run):
     done = run("merge", "nothing")
     assert done.code == 2
     assert "nothing to merge for nothing" in done.err
-
-
-def test_no_local_folder_is_made_of_a_url(corpus, tmp_path, run):
-    before = sorted(tmp_path.iterdir())
-    for line in (
-        ["count", "corpus", "--out", "s3://bucket/out"],
-        ["count", "corpus", "--out", "s3://bucket/out", "--rank", "0", "--world-size", "1"],
-    ):
-        done = run(*line)
-        assert done.code == 2
-        assert "s3://bucket/out is a URL, but the result is a local folder; choose one" in done.err
-    assert sorted(tmp_path.iterdir()) == before

@@ -97,24 +97,6 @@ def test_without_an_argument_the_quickstart_tokenizer_is_trained(tmp_path: Path)
     assert list(tmp_path.iterdir()) == []  # it is kept in memory
 
 
-def test_wrong_use_is_one_line_on_stderr(run, tmp_path: Path):
-    missing = run("studio", "none.json")
-    assert missing.code == 2
-    assert "none.json" in missing.err
-    assert run("studio", "--port", "70000").err == (
-        "byteweld: --port is 70000; it must be at most 65535\n"
-    )
-    assert run("studio", "--port", "-1").code == 2
-    assert run("studio", *["x.json"] * 17).err == (
-        "byteweld: the studio opens at most 16 tokenizers at once\n"
-    )
-    assert run("studio", "--corpus", "none/").err.startswith("byteweld: none/: no such file")
-    assert run("studio", "--corpus", "-").err == (
-        "byteweld: --corpus of the studio is read again for each recipe; pass a file\n"
-    )
-    assert run("studio", "--lines").err == "byteweld: the reading options need --corpus\n"
-
-
 # Stands in for a browser: keeps what other users can see of it and the page that it was given, then
 # stays open, as a browser in the foreground does.
 _BROWSER = """\

@@ -184,11 +184,6 @@ def test_text_that_is_not_utf8_is_said_in_options(place, capsys):
     assert "pass --on-error replace or skip" in capsys.readouterr().err
 
 
-def test_the_folder_is_required(place, capsys):
-    assert main(["tokenize", "corpus", "-t", "tokenizer.json"]) == 2
-    assert "missing option --out DIR; see `byteweld tokenize --help`" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("out", ["corpus", ".", ""])
 def test_a_folder_that_has_the_corpus_in_it(place, capsys, out):
     assert main(["tokenize", "corpus", "-t", "tokenizer.json", "--out", out]) == 2

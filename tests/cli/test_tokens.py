@@ -62,9 +62,6 @@ def test_text_comes_from_files_standard_input_or_an_argument(run, saved, tmp_pat
         report = json.loads(run("tokens", *source, "--json", stdin=b"lower").out)
         assert report["total"] == row("total", 2, 5)
     assert run("tokens", "--text", "low\nlow", "--lines", "--json").code == 0
-    assert run("tokens", "a.txt", "--text", "b").err == (
-        "byteweld: tokens takes SOURCE or --text, not both\n"
-    )
 
 
 def test_skipped_documents_are_reported(run, saved, tmp_path):
@@ -79,12 +76,6 @@ def test_skipped_documents_are_reported(run, saved, tmp_path):
         "total": row("total", 3, 8, 3),
     }
     assert run(*line).err == "skipped 3 documents\n"
-
-
-def test_a_wrong_source_is_reported_before_any_is_read(run, saved, corpus):
-    assert run("tokens", "texts", "nowhere") == (
-        2, b"", "byteweld: nowhere: no such file or folder\n"
-    )  # fmt: skip
 
 
 # ---------------------------------------------------------------------------- --show

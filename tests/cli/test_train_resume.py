@@ -100,12 +100,6 @@ def test_a_training_killed_ten_times_writes_the_same_as_an_uninterrupted_one(exp
     assert not (tmp_path / "point").exists()
 
 
-def test_a_checkpoint_cannot_be_used_with_standard_input(run):
-    result = run("train", "-", "--vocab-size", "257", "--checkpoint", "point", stdin=b"ab")
-    assert result.code == 2
-    assert "--checkpoint cannot be used with standard input" in result.err
-
-
 def ended_processes_seconds():
     """CPU time of all child processes that have ended."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
