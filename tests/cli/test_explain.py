@@ -231,25 +231,15 @@ def test_text_with_dots_and_slashes_is_still_text(run, saved, text):
     assert run("explain", text).code == 0
 
 
-def test_the_page_shows_every_step(run, saved, tmp_path):
-    result = run("explain", "<b>lowest</b>", "--html", "why.html")
-    assert (result.code, result.out) == (0, b"")
-    assert result.err.startswith("wrote why.html: ")
+def test_the_page_draws_the_merge_trees(run, saved, tmp_path):
+    assert run("explain", "<b>lowest</b>", "--html", "why.html").code == 0
     page = (tmp_path / "why.html").read_text()
     described = 'role="img" aria-label="merge trees of the tokens low est; '
     drawing = page.partition(described)[2].partition("</svg>")[0]
     assert drawing.count('<g class="node c') == 10  # six bytes and four merges
     assert drawing.count('class="edge"') == 8
-    assert "<summary>the same as text</summary>" in page and "├── " in page
-    assert "<title>Why these tokens</title>" in page
-    assert "no pair can merge" in page
+    assert "<summary>the same as text</summary>" in page
     assert "<b>lowest" not in page
-    line = ("explain", "--train", "low low <script>", "--html", "train.html")
-    assert run(*line).code == 0
-    assert "&lt;- merged" in (tmp_path / "train.html").read_text()
-    assert run(*line).err == "byteweld: train.html exists; pass --force to replace it\n"
-    both = run(*line, "--force", "--json")
-    assert json.loads(both.out)["recipe"] == "plain"
 
 
 def test_color_changes_nothing_but_color(run, saved, monkeypatch):
