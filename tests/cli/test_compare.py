@@ -146,19 +146,6 @@ def test_standard_input_can_be_split_into_lines(run, saved, smaller):
     assert report["differences"][0]["document"] == 2
 
 
-def test_colors_are_for_terminals_only(run, saved, smaller, corpus, monkeypatch):
-    line = ("compare", "tokenizer.json", "smaller.json", "texts")
-    plain = run(*line).text
-    assert "\x1b" not in plain
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    colored = run(*line).text
-    assert colored.startswith("\x1b[1mtokenizer.json needs ") and "\x1b[38;5;16;48;5;" in colored
-    assert re.sub("\x1b\\[[0-9;]*m", "", colored) == plain
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert run(*line).text == plain
-    assert "\x1b" not in run(*line, "--json").text
-
-
 # ---------------------------------------------------------------------- in tasks
 
 

@@ -115,16 +115,6 @@ def test_tokens_are_shown_with_bars_without_color(run, saved):
     assert run(*line).text == "low|est|·|wid|er|⏎\n⟦<|endoftext|>⟧|⟨c3⟩|⟨a9⟩\n"
 
 
-def test_color_is_used_if_forced_and_never_with_no_color(run, saved, monkeypatch):
-    line = ("encode", "--show", "--text", "lowest")
-    plain = run(*line).out
-    assert plain == b"low|est\n"
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    assert b"\x1b[" in run(*line).out
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert run(*line).out == plain
-
-
 # ---------------------------------------------------------------------------- decode
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
-import re
 import tarfile
 from collections import Counter
 
@@ -240,18 +239,6 @@ def test_the_page_draws_the_merge_trees(run, saved, tmp_path):
     assert drawing.count('class="edge"') == 8
     assert "<summary>the same as text</summary>" in page
     assert "<b>lowest" not in page
-
-
-def test_color_changes_nothing_but_color(run, saved, monkeypatch):
-    lines = [("explain", "newest 漢字"), ("explain", "--train", "low low lower")]
-    plain = [run(*line).text for line in lines]
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    for line, expected in zip(lines, plain, strict=True):
-        colored = run(*line).text
-        assert "\x1b[38;5;16;48;5;" in colored
-        assert re.sub("\x1b\\[[0-9;]*m", "", colored) == expected
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert [run(*line).text for line in lines] == plain
 
 
 def test_a_vocabulary_size_in_thousands_is_read_as_by_train(run):

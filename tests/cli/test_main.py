@@ -152,14 +152,6 @@ def test_wrong_use_is_one_line_on_stderr_and_exit_2(run, arguments, message):
     assert run(*arguments) == (2, b"", f"byteweld: {message}\n")
 
 
-def test_a_missing_argument_points_to_the_help(run):
-    result = run("train")
-    assert result.code == 2
-    assert result.err.startswith("byteweld: train: missing argument SOURCE...; ")
-    assert result.err.endswith("see `byteweld train --help`\n")
-    assert result.err.count("\n") == 1
-
-
 def test_the_real_program_shows_no_traceback_for_a_mistake(program):
     assert program("tokens", "nowhere", "-t", "nothing") == (
         2,

@@ -62,11 +62,6 @@ def test_a_dataset_with_eod(run, tok, corpus):
     assert result.text.splitlines()[-1].startswith("data/books_text_document: 2 files")
 
 
-def test_without_eod_nothing_is_appended(run, tok, corpus):
-    assert run(*BASE, *MODEL).code == 0
-    assert documents() == expected(tok, TEXTS, eod=False)
-
-
 def test_several_keys(run, tok, corpus):
     result = run(*BASE, "--json-keys", "text", "title", *MODEL, "--append-eod")
     assert result.code == 0, result.err

@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -102,6 +103,34 @@ def test_a_terminal_gets_colors_unless_no_color(saved):
     assert in_a_terminal(line).startswith("\x1b[38;5;16;48;5;")
     assert in_a_terminal(line, NO_COLOR="1") == "low|est\r\n"
     assert in_a_terminal(line, TERM="dumb") == "low|est\r\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "start"),
+    [
+        ("encode --show --text lowest", "\x1b[38;5;16;48;5;"),
+        ("tokens a.txt --show", "\x1b[1ma.txt, document 1\x1b[0m\n\x1b[38;5;16;48;5;"),
+        ("explain 'newest 漢字'", ""),
+        ("explain --train 'low low lower'", ""),
+        ("compare tokenizer.json smaller.json a.txt", "\x1b[1mtokenizer.json needs "),
+    ],
+)
+def test_color_is_used_if_forced_and_changes_nothing_else(
+    run, saved, tiny, tmp_path, monkeypatch, line, start
+):
+    tiny.cut(262).save("smaller.json")
+    (tmp_path / "a.txt").write_text("lower newest")
+    arguments = shlex.split(line)
+    plain = run(*arguments).text
+    assert "\x1b" not in plain
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    colored = run(*arguments).text
+    assert colored.startswith(start) and "\x1b[38;5;16;48;5;" in colored
+    # Tokens have colors in place of bars.
+    expected = plain.replace("|", "") if "--show" in line else plain
+    assert re.sub("\x1b\\[[0-9;]*m", "", colored) == expected
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert run(*arguments).text == plain
 
 
 def test_the_bar_of_a_terminal_obeys_no_color(tmp_path):

@@ -9,7 +9,6 @@ import json
 import re
 import sys
 from datetime import UTC, datetime
-from functools import partial
 from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +24,7 @@ tiktoken = pytest.importorskip("tiktoken", reason="the real tiktoken is not inst
 tokenizers = pytest.importorskip("tokenizers", reason="the real tokenizers is not installed")
 
 RATES = re.compile(r" +\d+(?:\.\d)? m?s(?= |$)")  # too little text for a speed
+BYTES = byteweld.Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, [])
 OURS = f"byteweld {byteweld.__version__}"
 THEIRS = {name: f"{name} {metadata.version(name)}" for name in ("tiktoken", "tokenizers")}
 
@@ -279,12 +279,6 @@ def test_a_tekken_file_is_proved_by_tiktoken(run, corpus, tmp_path):
         assert (report["peer"]["name"], report["peer"]["with_copy"]) == ("tiktoken", False)
 
 
-@pytest.mark.parametrize("threads", ["1", "3"])
-def test_threads_do_not_matter(run, ranks, corpus, threads):
-    line = ("prove", "r.tiktoken", "texts", "--pattern", "gpt2", "--no-special", "--json")
-    assert json.loads(run(*line, "--threads", threads).out)["identical"] is True
-
-
 def test_documents_are_split_as_the_reading_options_say(run, saved, corpus, tmp_path):
     def documents(*options):
         return json.loads(run("prove", "tokenizer.json", *options, "--json").out)["documents"]
@@ -333,7 +327,7 @@ def test_the_first_difference_is_shown_with_its_position(run, saved, tiny, corpu
 def test_a_difference_deep_in_a_document_is_shown_in_context(run, tmp_path, other_peer):
     tok = byteweld.train(iter(["ab ab ab"]), vocab_size=258, recipe="bpetite")
     tok.save(tmp_path / "tokenizer.json")
-    other_peer(byteweld.Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, []))
+    other_peer(BYTES)
     (tmp_path / "x.txt").write_bytes(b"first\n")
     content = "é" * 100 + "xyz" + " ab" + "ü" * 100
     (tmp_path / "y.txt").write_text("q\n" + content + "\nmore", encoding="utf-8")
@@ -360,14 +354,8 @@ def test_a_difference_deep_in_a_document_is_shown_in_context(run, tmp_path, othe
     assert shown[2].endswith(" | …")
 
 
-def test_ids_that_end_too_soon_are_a_difference(run, tmp_path, monkeypatch, saved):
-    monkeypatch.setattr(
-        peers,
-        "open_peer",
-        lambda *a, **k: peers.Peer(
-            "tiktoken", "0.0", False, False, lambda texts, specials: [[] for _ in texts]
-        ),
-    )
+def test_ids_that_end_too_soon_are_a_difference(run, tmp_path, other_peer, saved):
+    other_peer(SimpleNamespace(encode_ordinary=lambda text: []))
     (tmp_path / "a.txt").write_bytes(b"low")
     shown = without_rates(run("prove", "tokenizer.json", "a.txt").text)
     assert shown[3] == "  tiktoken  ▸end"
@@ -580,34 +568,18 @@ def test_in_tasks_the_output_is_the_same(run, saved, tasks, tmp_path, seed, skip
     assert without_times(report) == without_times(json.loads(here.out))
 
 
-def test_in_tasks_the_first_difference_is_the_same(run, saved, tiny, tasks, tmp_path, monkeypatch):
-    other = byteweld.Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, [])
-    monkeypatch.setattr(peers, "open_peer", partial(_open_other, other))
+def test_in_tasks_the_first_difference_is_the_same(run, saved, tasks, tmp_path, other_peer):
+    other_peer(BYTES)
     for name in "ab":
         (tmp_path / f"{name}.txt").write_bytes(b"x y\n" * 30 + b"low\n" * 3 * (name == "b"))
-    line = (
-        "prove",
-        "tokenizer.json",
-        "a.txt",
-        "b.txt",
-        "a.txt",
-        "--lines",
-        "--special-text",
-        "text",
-    )
+    line = ("prove", "tokenizer.json", "a.txt", "b.txt", "a.txt")
+    line += ("--lines", "--special-text", "text")
     tasks(5)
     here, there = run(*line), run(*line, "--runner", "ray", "--slice", "10B")
     assert there.text.startswith("different: b.txt, document 31, byte 0, token 0\n")
     assert "  240 bytes in 2 files" in there.text
     assert without_rates(there.text) == without_rates(here.text)
     assert (there.code, there.err) == (1, "")
-
-
-def _open_other(tok, *arguments, **options):
-    def run(texts, specials):
-        return [tok.encode_ordinary(text) for text in texts]
-
-    return peers.Peer("tiktoken", "0.0", False, False, run)
 
 
 def test_in_tasks_the_report_has_the_digests(run, saved, corpus, tasks):
@@ -623,7 +595,7 @@ def test_in_tasks_the_report_has_the_digests(run, saved, corpus, tasks):
 
 def test_threads_do_not_change_what_a_difference_reports(run, saved, tiny, tmp_path, other_peer):
     """Batches after the difference are read by then; their files and skips do not count."""
-    other_peer(byteweld.Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, []))
+    other_peer(BYTES)
     (tmp_path / "a.jsonl").write_text('{broken\n{"text": "x"}\n{"text": "low"}\n{broken\n')
     (tmp_path / "b.jsonl").write_text('{broken\n{"text": "low"}\n')
     line = ("prove", "tokenizer.json", "a.jsonl", "b.jsonl", "--on-error", "skip")
@@ -634,7 +606,7 @@ def test_threads_do_not_change_what_a_difference_reports(run, saved, tiny, tmp_p
 
 
 def test_a_difference_comes_before_an_error_after_it(run, saved, tmp_path, other_peer):
-    other_peer(byteweld.Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, []))
+    other_peer(BYTES)
     (tmp_path / "a.jsonl").write_text('{"text": "x"}\n{"text": "low"}\n{broken\n')
     for threads in "13":
         result = run("prove", "tokenizer.json", "a.jsonl", "--threads", threads)

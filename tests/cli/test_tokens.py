@@ -94,14 +94,6 @@ def test_the_tokens_are_shown_before_the_numbers(program, saved, corpus):
     )
 
 
-def test_shown_tokens_have_colors_only_on_a_terminal(run, saved, corpus, monkeypatch):
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    text = run("tokens", "texts/b.md", "--show").text
-    assert text.startswith("\x1b[1mtexts/b.md, document 1\x1b[0m\n\x1b[38;5;16;48;5;")
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert run("tokens", "texts/b.md", "--show").text.startswith("texts/b.md, document 1\nlow|er\n")
-
-
 def test_shown_tokens_in_json_have_ids_and_offsets(run, saved, corpus, tiny):
     report = json.loads(run("tokens", "texts", "--show", "--json").out)
     first, second = report["documents"]

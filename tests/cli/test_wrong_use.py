@@ -27,7 +27,7 @@ MISUSES: dict[str, list[str]] = {
     "the corpus contains no documents, so nothing was compared": [
         f"{verb} empty.txt --lines" for verb in TWO_SIDES
     ],
-    "VERB: missing argument SOURCE...; see `byteweld VERB --help`": TWO_SIDES,
+    "VERB: missing argument SOURCE...; see `byteweld VERB --help`": ["train", *TWO_SIDES],
     "--json-lines and --lines cannot be combined: each line is a record, and a document; leave one "
     "out": ["count a.txt --json-lines --lines"],
     "--json-lines and --separator cannot be combined: each line is a record, and a document; leave "
