@@ -63,16 +63,8 @@ def names(corpus, folder):
 
 
 def test_a_folder_is_read_recursively_sorted_by_bytes_without_links_and_empty_files(folder):
-    expected = [
-        ".hidden.txt",
-        "B.TXT",
-        "a.txt",
-        "a/z.txt",
-        "b.txt",
-        "sub/c.md",
-        "sub/deep/d.html",
-        "é.txt",
-    ]
+    expected = [".hidden.txt", "B.TXT", "a.txt", "a/z.txt", "b.txt"]
+    expected += ["sub/c.md", "sub/deep/d.html", "é.txt"]
     assert names(open_corpus(folder), folder) == expected
     assert names(open_corpus(str(folder)), folder) == expected
 
@@ -279,12 +271,7 @@ def test_text_that_is_not_utf8_is_kept_skipped_or_replaced(tmp_path):
 # ---------------------------------------------------------------------- compression
 
 
-COMPRESSIONS = {
-    "gz": gzip.compress,
-    "xz": lzma.compress,
-    "zst": zstd,
-    "bz2": bz2.compress,
-}
+COMPRESSIONS = {"gz": gzip.compress, "xz": lzma.compress, "zst": zstd, "bz2": bz2.compress}
 
 
 @pytest.mark.parametrize("compress", COMPRESSIONS.values(), ids=COMPRESSIONS)

@@ -223,15 +223,10 @@ def test_the_folder_that_ck_writes_into_the_json_is_never_followed(
 
 
 @pytest.mark.parametrize("name", [OFFSETS, STRINGS, MERGES])
-def test_a_missing_table_is_refused(export: Path, name: str) -> None:
+def test_a_missing_table_or_a_folder_in_its_place_is_refused(export: Path, name: str) -> None:
     (export / name).unlink()
     error = refuse(export, "the file is missing")
     assert error.path == str(export / name)
-
-
-@pytest.mark.parametrize("name", [OFFSETS, STRINGS, MERGES])
-def test_a_folder_instead_of_a_table_is_refused(export: Path, name: str) -> None:
-    (export / name).unlink()
     (export / name).mkdir()
     refuse(export, "expected a regular file")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -33,9 +34,12 @@ def outcome(load) -> object:
     )
 
 
-def plainly(load) -> object:
+def check(path: Path, **options) -> None:
+    """Check that loading has the same outcome with the plain readers."""
+    load = partial(formats.load, path, **options)
     with plain_readers():
-        return outcome(load)
+        expected = outcome(load)
+    assert outcome(load) == expected
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +66,7 @@ def test_a_typical_file_is_read_into_a_table(kind, files, small):
     assert vocab._table is not None
     assert "tokens" not in vars(vocab)  # not made before they are used
     assert vocab == small.vocab
-    load = lambda: formats.load(files[kind])  # noqa: E731
-    assert outcome(load) == plainly(load)
+    check(files[kind])
     tok = byteweld.Tokenizer(vocab)
     for text in TEXTS:
         assert tok.encode(text, allowed_special="all") == small.encode(text, allowed_special="all")
@@ -96,8 +99,7 @@ def test_real_vocabularies_are_the_same(kind, name, shared, tmp_path):
     data, options = real(shared, kind, name)
     path = tmp_path / "vocabulary"
     path.write_bytes(data)
-    load = lambda: formats.load(path, **options)  # noqa: E731
-    assert outcome(load) == plainly(load)
+    check(path, **options)
 
 
 # ---------------------------------------------------------------------- the same error
@@ -137,8 +139,7 @@ def test_an_odd_file_is_read_or_refused_with_the_same_error(old, new, files, tmp
     assert old in text
     path = tmp_path / "odd.json"
     path.write_text(text.replace(old, new, 1), "utf-8")
-    load = lambda: formats.load(path, format="huggingface")  # noqa: E731
-    assert outcome(load) == plainly(load)
+    check(path, format="huggingface")
 
 
 BYTES = b'"{}[]:,\\ \n019aG=+ue\x00\xff'
@@ -154,8 +155,7 @@ def test_any_change_of_a_byte_has_the_same_outcome(kind, offset, byte, cut, file
     path.write_bytes(data[:offset] if cut else data)
     options = {"pattern": "gpt2", "special_tokens": {"<|end|>": 329}} if kind == "ranks" else {}
     name = {"ranks": "tiktoken", "json": "huggingface"}[kind]
-    load = lambda: formats.load(path, format=name, **options)  # noqa: E731
-    assert outcome(load) == plainly(load)
+    check(path, format=name, **options)
 
 
 @pytest.mark.parametrize(
@@ -168,8 +168,7 @@ def test_any_change_of_a_byte_has_the_same_outcome(kind, offset, byte, cut, file
 def test_special_tokens_of_ranks_are_the_same(specials, files, tmp_path):
     path = tmp_path / "ranks.tiktoken"
     path.write_bytes(files["ranks"].read_bytes())
-    load = lambda: formats.load(path, pattern=None, special_tokens=specials)  # noqa: E731
-    assert outcome(load) == plainly(load)
+    check(path, pattern=None, special_tokens=specials)
 
 
 # ---------------------------------------------------------------------- the checks of a table
