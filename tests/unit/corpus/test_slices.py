@@ -34,6 +34,16 @@ def sliced(
     return [(part, slice_corpus(corpus, part, builder=builder)) for part in slices]
 
 
+def make_builder(recipe: byteweld.Recipe) -> _native.CountBuilder:
+    return _native.CountBuilder(
+        pattern=recipe.pattern,
+        boundaries=recipe.boundaries,
+        alphabet=None,
+        num_threads=1,
+        limit=None,
+    )
+
+
 # Newlines and separators in a row, next to each other and at both ends, and characters of 1 to 4
 # bytes.
 PIECES = st.sampled_from(["\n", "\n\n", "\r\n", "a", "bc", "é", "你好", "😀", "--", "-", " ", ""])
@@ -102,14 +112,7 @@ def check_counts(folder: Path, data: bytes, size: int, recipe: byteweld.Recipe) 
     file = folder / "a.txt"
     file.write_bytes(data)
     corpus = open_corpus(file)
-    builder = _native.CountBuilder(
-        pattern=recipe.pattern,
-        boundaries=recipe.boundaries,
-        alphabet=None,
-        num_threads=1,
-        limit=None,
-    )
-    parts = sliced(corpus, size, builder)
+    parts = sliced(corpus, size, make_builder(recipe))
     if recipe.pattern is None and len(data) > size:
         assert len(parts) == 1
     tables = [count_corpus(part, recipe, num_threads=1) for _, part in parts if part.files]
@@ -130,21 +133,15 @@ def test_slices_of_bytes_that_are_not_utf8_have_their_counts(
 def test_a_pattern_that_needs_backtracking_is_not_divided(tmp_path: Path) -> None:
     recipe = byteweld.RECIPES["modern"].replace(pattern=r"(\w)\1?|\s|.")
     check_counts(tmp_path, b"aab bcc " * 20, 10, recipe)
-    builder = _native.CountBuilder(
-        pattern=recipe.pattern, boundaries=[], alphabet=None, num_threads=1, limit=None
-    )
-    assert not builder.has_cuts()
+    assert not make_builder(recipe).has_cuts()
 
 
 def test_a_long_text_is_cut_near_where_the_slices_are_planned(tmp_path: Path) -> None:
     file = tmp_path / "a.txt"
     file.write_bytes(b"word and word, " * 40_000 + b"x" * 300_000 + b" word" * 1000)
-    recipe = byteweld.RECIPES["modern"]
-    builder = _native.CountBuilder(
-        pattern=recipe.pattern, boundaries=["<|end|>"], alphabet=None, num_threads=1, limit=None
-    )
+    recipe = byteweld.RECIPES["modern"].replace(special_tokens=("<|end|>",))
     corpus = open_corpus(file)
-    parts = sliced(corpus, 100_000, builder)
+    parts = sliced(corpus, 100_000, make_builder(recipe))
     starts = [part.files[0].start if part.files else None for _, part in parts]
     assert len(parts) == 10
     # In the long word there is no cut: its slices are empty.
