@@ -209,7 +209,7 @@ def test_nothing_is_replaced_without_overwrite(tmp_path: Path, name: str) -> Non
             case.write(folder, overwrite=True)
 
 
-@pytest.mark.parametrize("name", formats.FORMATS)
+@pytest.mark.parametrize("name", CASES)
 def test_a_failed_save_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

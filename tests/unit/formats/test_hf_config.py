@@ -215,17 +215,6 @@ def test_a_stale_sidecar_is_removed_only_with_overwrite(main: Path) -> None:
     assert not sidecar.exists()
 
 
-def test_if_one_file_cannot_be_written_the_other_is_as_before(main: Path, config: Path) -> None:
-    main.mkdir()  # cannot be replaced by a file
-    with pytest.raises(OSError, match=main.name):
-        formats.save(vocabulary(ROLES), main, format="huggingface", overwrite=True)
-    assert not config.exists()
-    before = put(config, {"eos_token": "<pad>"})
-    with pytest.raises(OSError, match=main.name):
-        formats.save(vocabulary(ROLES), main, format="huggingface", overwrite=True)
-    assert config.read_bytes() == before
-
-
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"eos_token": 5}', b"\xff", b"[" * 10**5])
 def test_a_broken_config_is_ignored_by_load_and_kept_by_save(
     main: Path, config: Path, content: bytes
