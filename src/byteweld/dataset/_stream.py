@@ -226,23 +226,17 @@ class EncodingPass(_Pass):
         self._report = report
         self._encoded = Encoded()  # since the last record
         self._position = self.last.position
+        self._stored_bytes = 0  # read by this pass
 
     def encode(self, sources: Sources, encoding: DocumentEncoding, num_threads: int | None) -> None:
         """Encode all documents that are not encoded yet."""
-        stored = 0
-
-        def receive(ids: Any, ends: Any, is_open: bool, text_bytes: int, *rest: Any) -> None:
-            nonlocal stored
-            stored, specials, position, events = rest
-            self._receive(ids, ends, is_open, text_bytes, specials, position, events)
-
         try:
             events = encoding.encode(
                 sources,
-                receive,
+                self._receive,
                 start=self._position,
                 num_threads=num_threads,
-                progress=lambda: self._report(stored),
+                progress=lambda: self._report(self._stored_bytes),
             )
             self._is_between = False
             self._encoded.note(events)
@@ -260,12 +254,14 @@ class EncodingPass(_Pass):
         ends: NDArray[np.int64],
         is_open: bool,
         text_bytes: int,
+        stored_bytes: int,
         specials: dict[str, int],
         position: tuple[int, ...] | None,
         events: Any,
     ) -> None:
         """Take a block of encoded documents; the last one may continue in the next block."""
         self._is_between = False
+        self._stored_bytes = stored_bytes
         self._route(ids, ends.astype("i8"), is_open)
         for encoded in (self._total, self._encoded):
             encoded.add(len(ids), len(ends), text_bytes, specials)

@@ -48,9 +48,8 @@ def open_dataset(
     Examples:
         >>> import tempfile
         >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
-        >>> documents = ["hello", "hello world"]
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     made = byteweld.tokenize(documents=documents, tokenizer=tok, out=folder)
+        ...     _ = byteweld.tokenize(documents=["hello", "hello world"], tokenizer=tok, out=folder)
         ...     data = byteweld.open_dataset(folder, tok)
         ...     len(data), data[1].tolist(), data.text(1)
         (2, [263, 264, 265], 'hello world<|end|>')
@@ -97,9 +96,8 @@ class Dataset:
     Examples:
         >>> import tempfile
         >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
-        >>> documents = ["hello", "hello world"]
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     made = byteweld.tokenize(documents=documents, tokenizer=tok, out=folder)
+        ...     _ = byteweld.tokenize(documents=["hello", "hello world"], tokenizer=tok, out=folder)
         ...     data = byteweld.open_dataset(folder, tok)
         ...     len(data), data.num_tokens, data.lengths.tolist(), str(data.dtype)
         ...     [ids.tolist() for ids in data]

@@ -55,9 +55,8 @@ class Verification:
     Examples:
         >>> import pathlib, tempfile
         >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
-        >>> documents = ["hello", "hello world"]
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     made = byteweld.tokenize(documents=documents, tokenizer=tok, out=folder)
+        ...     _ = byteweld.tokenize(documents=["hello", "hello world"], tokenizer=tok, out=folder)
         ...     pathlib.Path(folder, "train.bin").unlink()
         ...     found = byteweld.verify(folder)
         >>> print(found.problems[0])
@@ -118,9 +117,8 @@ def verify(
     Examples:
         >>> import tempfile
         >>> tok = byteweld.train(documents=["hello world"] * 2, vocab_size=266, eos="<|end|>")
-        >>> documents = ["hello", "hello world"]
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     made = byteweld.tokenize(documents=documents, tokenizer=tok, out=folder)
+        ...     _ = byteweld.tokenize(documents=["hello", "hello world"], tokenizer=tok, out=folder)
         ...     found = byteweld.verify(folder, tokenizer=tok, sample="all")
         >>> found.is_good, found.documents, found.tokens, found.encoded
         (True, 2, 5, 2)

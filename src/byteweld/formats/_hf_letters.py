@@ -6,11 +6,11 @@ the merge list that gives the same ids.
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from byteweld._byte_letters import CHAR_TO_BYTE, bytes_to_chars, chars_to_bytes
-from byteweld.formats._hf_merging import split_in_two
 from byteweld.formats._limits import NotHeldError
 from byteweld.vocab import ASCII_BYTES, AddedToken, Vocabulary
 
@@ -130,7 +130,38 @@ def write_merges(vocab: Vocabulary) -> list[tuple[str, str]]:
         return [(texts[left], texts[right]) for left, right, _ in vocab.merge_ids]
     merges = []
     for _, token in vocab.ordinary():
-        middle = split_in_two(token, lambda left, right: vocab.ids.get(left + right))
+        middle = _split_in_two(token, vocab)
         if middle is not None:
             merges.append((spell(token[:middle]), spell(token[middle:])))
     return merges
+
+
+def _split_in_two(token: bytes, vocab: Vocabulary) -> int | None:
+    """Merge the parts of a token by rank, except the last two; return where these meet, or None.
+
+    The lowest rank goes first, and of equal ranks the leftmost.
+    """
+    size = len(token)
+    ends = list(range(1, size + 1))  # start of a part -> its end; 0 once it is merged into another
+    starts = list(range(-1, size))  # end of a part -> its start
+    heap: list[tuple[int, int, int, int]] = []  # rank, start, middle, end
+
+    def consider(start: int, middle: int, end: int) -> None:
+        if end - start == size:
+            return
+        rank = vocab.ids.get(token[start:end])
+        if rank is not None:
+            heapq.heappush(heap, (rank, start, middle, end))
+
+    for start in range(size - 1):
+        consider(start, start + 1, start + 2)
+    while heap:
+        _, start, middle, end = heapq.heappop(heap)
+        if ends[start] != middle or ends[middle] != end:
+            continue  # one of its parts was merged
+        ends[start], ends[middle], starts[end] = end, 0, start
+        if start > 0:
+            consider(starts[start], start, end)
+        if end < size:
+            consider(start, end, ends[end])
+    return ends[0] if size > 1 and ends[0] < size and ends[ends[0]] == size else None
