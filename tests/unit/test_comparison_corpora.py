@@ -210,7 +210,10 @@ def test_the_public_functions_accept_the_sources_of_train(tmp_path, trained):
         byteweld.compare(trained, PLAIN, [tmp_path / "t.json", tmp_path / "a.txt"])
     with pytest.raises(TypeError, match="given twice"):
         byteweld.compare(trained, PLAIN, str(tmp_path), corpus=str(tmp_path))
+    counts = byteweld.Counts({b"a": 1})
     with pytest.raises(TypeError, match="counts have no documents"):
-        byteweld.evaluate(trained, byteweld.Counts({b"a": 1}))
+        byteweld.evaluate(trained, counts)
+    with pytest.raises(TypeError, match="counts have no documents"):
+        byteweld.compare(trained, PLAIN, counts)
     with pytest.raises(FileNotFoundError, match="no such file or folder"):
         byteweld.compare(trained, PLAIN, str(tmp_path / "nowhere"))

@@ -6,6 +6,7 @@ import hashlib
 import json
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -27,6 +28,11 @@ def saved(tmp_path):
     counts = Counts(MANY, pattern=PATTERNS["gpt2"])
     counts.save(tmp_path / "counts")
     return counts, tmp_path / "counts"
+
+
+@pytest.fixture
+def folder(saved):
+    return saved[1]
 
 
 def content(folder):
@@ -55,10 +61,11 @@ def change_manifest(folder, change):
     (folder / "counts.json").write_text(json.dumps(value), encoding="utf-8")
 
 
-def refusal(folder):
-    with pytest.raises(FormatError) as caught:
+def refused_file(folder, match=None):
+    """What a refusal names; its message has some words."""
+    with pytest.raises(FormatError, match=match) as caught:
         Counts.load(folder)
-    return caught.value
+    return Path(caught.value.path)
 
 
 # ---------------------------------------------------------------------- saving and loading
@@ -81,14 +88,8 @@ def test_saving_keeps_how_the_counts_were_made(tmp_path):
     )
     counts.save(tmp_path / "counts")
     loaded = Counts.load(tmp_path / "counts")
-    for name in (
-        "pattern",
-        "boundaries",
-        "alphabet",
-        "skipped_documents",
-        "pruning",
-        "total_bytes",
-    ):
+    names = ("pattern", "boundaries", "alphabet", "skipped_documents", "pruning", "total_bytes")
+    for name in names:
         assert getattr(loaded, name) == getattr(counts, name), name
     assert loaded.alphabet == "ascii" and loaded.skipped_documents == 1
 
@@ -229,8 +230,7 @@ def test_a_folder_with_other_files_is_never_replaced(tmp_path):
     assert content(tmp_path / "mine") == {"thesis.txt": b"x"}
 
 
-def test_a_save_that_fails_halfway_changes_nothing(saved, monkeypatch):
-    _, folder = saved
+def test_a_save_that_fails_halfway_changes_nothing(folder, monkeypatch):
     before = content(folder)
     write_part = counts_files.write_part
 
@@ -265,36 +265,30 @@ def test_a_missing_folder_is_a_file_not_found_error(tmp_path):
         Counts.load(tmp_path)
 
 
-def test_a_missing_file_is_named(saved):
-    _, folder = saved
+def test_a_missing_file_is_named(folder):
     for name in ("part-15.parquet", "part-00.parquet", "counts.json"):
         (folder / name).unlink()
-        error = refusal(folder)
-        assert error.path == str(folder / name) and "missing" in str(error)
+        assert refused_file(folder, "missing") == folder / name
         assert Counts.is_saved_at(folder)
 
 
-def test_counts_of_an_earlier_version_are_refused_with_the_reason(saved):
-    _, folder = saved
+def test_counts_of_an_earlier_version_are_refused_with_the_reason(folder):
     (folder / "counts.json").unlink()
-    assert "count again: earlier versions" in str(refusal(folder))
+    refused_file(folder, "count again: earlier versions")
     with pytest.raises(FormatError, match="count again"):
         byteweld.train(folder, vocab_size=300)
 
 
-def test_an_unexpected_parquet_file_is_named(saved):
-    _, folder = saved
+def test_an_unexpected_parquet_file_is_named(folder):
     for name in ("part-16.parquet", "part-1.parquet", "counts.parquet"):
         shutil.copy(folder / "part-01.parquet", folder / name)
-        error = refusal(folder)
-        assert error.path == str(folder / name) and "remove this file" in str(error)
+        assert refused_file(folder, "remove this file") == folder / name
         (folder / name).unlink()
     (folder / "notes.txt").write_text("what this is")
     assert len(Counts.load(folder)) == len(MANY)
 
 
-def test_a_part_of_other_counts_is_refused(saved):
-    _, folder = saved
+def test_a_part_of_other_counts_is_refused(folder):
     other = folder.parent / "other"
     # One pre-token differs, and no sum.
     table = {(b"ab" if pretoken == b"\x00\xff" else pretoken): n for pretoken, n in MANY.items()}
@@ -302,23 +296,21 @@ def test_a_part_of_other_counts_is_refused(saved):
     changed = [name for name in NAMES if (other / name).read_bytes() != content(folder)[name]]
     assert changed
     shutil.copy(other / changed[-1], folder / changed[-1])
-    error = refusal(folder)
-    assert "belongs to other counts" in str(error) and error.path == str(folder / changed[-1])
+    assert refused_file(folder, "belongs to other counts") == folder / changed[-1]
     shutil.copy(folder / "part-01.parquet", folder / "part-02.parquet")
-    assert refusal(folder).path == str(folder / "part-02.parquet")
+    assert refused_file(folder) == folder / "part-02.parquet"
 
 
 # ---------------------------------------------------------------------- invalid parts
 
 
-def test_a_damaged_part_is_a_format_error(saved):
-    _, folder = saved
+def test_a_damaged_part_is_a_format_error(folder):
     file = folder / "part-04.parquet"
     whole = file.read_bytes()
     cuts = [whole[:n] for n in range(0, len(whole), 97)]
     for damaged in (b"PAR1", whole[:-1], b"x" * len(whole), *cuts):
         file.write_bytes(damaged)
-        assert refusal(folder).path == str(file)
+        assert refused_file(folder) == file
 
 
 def test_a_flipped_bit_is_an_error_or_changes_nothing(saved):
@@ -335,35 +327,24 @@ def test_a_flipped_bit_is_an_error_or_changes_nothing(saved):
             assert loaded == counts
 
 
+BYTES, COUNT = ("bytes", pyarrow.binary()), ("count", pyarrow.uint64())
+
+
 @pytest.mark.parametrize(
     ("schema", "columns"),
     [
         ([("text", pyarrow.string())], {"text": ["a"]}),
-        (
-            [("bytes", pyarrow.string()), ("count", pyarrow.uint64())],
-            {"bytes": ["a"], "count": [1]},
-        ),
-        (
-            [("bytes", pyarrow.binary()), ("count", pyarrow.int64())],
-            {"bytes": [b"a"], "count": [1]},
-        ),
-        (
-            [("bytes", pyarrow.binary()), ("count", pyarrow.uint64())],
-            {"bytes": [None], "count": [1]},
-        ),
-        (
-            [("count", pyarrow.uint64()), ("bytes", pyarrow.binary())],
-            {"count": [1], "bytes": [b"a"]},
-        ),
+        ([("bytes", pyarrow.string()), COUNT], {"bytes": ["a"], "count": [1]}),
+        ([BYTES, ("count", pyarrow.int64())], {"bytes": [b"a"], "count": [1]}),
+        ([BYTES, COUNT], {"bytes": [None], "count": [1]}),
+        ([COUNT, BYTES], {"count": [1], "bytes": [b"a"]}),
     ],
     ids=["other", "text", "signed", "nullable", "order"],
 )
-def test_other_columns_are_refused(saved, schema, columns):
-    _, folder = saved
+def test_other_columns_are_refused(folder, schema, columns):
     rewrite(folder / "part-02.parquet", columns, pyarrow.schema(schema))
-    error = refusal(folder)
-    assert "bytes: binary not null, count: uint64 not null" in str(error)
-    assert error.path == str(folder / "part-02.parquet")
+    match = "bytes: binary not null, count: uint64 not null"
+    assert refused_file(folder, match) == folder / "part-02.parquet"
 
 
 def changed(part, change):
@@ -385,14 +366,10 @@ def changed(part, change):
     ],
     ids=["order", "twice", "zero", "empty", "part", "total", "rows"],
 )
-def test_an_invalid_row_is_named(saved, change, message):
-    _, folder = saved
+def test_an_invalid_row_is_named(folder, change, message):
     file = folder / "part-06.parquet"
     rewrite(file, changed(rows(file), change))
-    error = refusal(folder)
-    assert error.path == str(file)
-    with pytest.raises(FormatError, match=message):
-        Counts.load(folder)
+    assert refused_file(folder, message) == file
     limit = memory_limit(
         table_bytes=0,
         text_bytes=0,
@@ -431,19 +408,15 @@ PRUNING = dict.fromkeys(
         ({"pruning": PRUNING | {"bytes": True}}, r"pruning\.bytes: expected a whole .*found True"),
     ],
 )
-def test_an_invalid_manifest_is_refused(saved, changes, message):
-    _, folder = saved
+def test_an_invalid_manifest_is_refused(folder, changes, message):
     change_manifest(folder, lambda value: value.update(changes))
-    assert refusal(folder).path == str(folder / "counts.json")
-    with pytest.raises(FormatError, match=message):
-        Counts.load(folder)
+    assert refused_file(folder, message) == folder / "counts.json"
 
 
 @pytest.mark.parametrize("key", ["version", "pattern", "pruning", "total_bytes", "parts"])
-def test_a_manifest_without_a_key_is_refused(saved, key):
-    _, folder = saved
+def test_a_manifest_without_a_key_is_refused(folder, key):
     change_manifest(folder, lambda value: value.pop(key))
-    assert refusal(folder).path == str(folder / "counts.json")
+    assert refused_file(folder) == folder / "counts.json"
 
 
 @pytest.mark.parametrize(
@@ -457,11 +430,9 @@ def test_a_manifest_without_a_key_is_refused(saved, key):
         ({"more": 1}, "unknown key 'more'"),
     ],
 )
-def test_an_invalid_part_of_a_manifest_is_refused(saved, changes, message):
-    _, folder = saved
+def test_an_invalid_part_of_a_manifest_is_refused(folder, changes, message):
     change_manifest(folder, lambda value: value["parts"][3].update(changes))
-    with pytest.raises(FormatError, match=message):
-        Counts.load(folder)
+    refused_file(folder, message)
 
 
 def test_a_damaged_manifest_is_a_format_error(saved):
@@ -478,9 +449,7 @@ def test_a_damaged_manifest_is_a_format_error(saved):
                 assert (loaded, loaded.pattern) == (counts, counts.pattern)
 
 
-def test_a_manifest_that_claims_much_takes_no_memory(saved):
-    _, folder = saved
-
+def test_a_manifest_that_claims_much_takes_no_memory(folder):
     def claim(value):
         for where in (value, value["parts"][0]):
             where["distinct"] += 10**30
@@ -493,8 +462,7 @@ def test_a_manifest_that_claims_much_takes_no_memory(saved):
 # ---------------------------------------------------------------------- merging
 
 
-def test_counts_with_different_patterns_or_special_tokens_cannot_be_added(saved, tmp_path):
-    _, folder = saved
+def test_counts_with_different_patterns_or_special_tokens_cannot_be_added(folder, tmp_path):
     Counts({b"a": 1}, pattern="x+").save(tmp_path / "x")
     with pytest.raises(ValueError, match="different patterns"):
         Counts.merge([folder, tmp_path / "x"])
@@ -544,15 +512,10 @@ def test_error_bounds_of_pruned_counts_add_up_in_any_order(tmp_path):
     assert merged.prune(2).pruning.occurrences == 6
 
 
-@pytest.mark.parametrize("threshold", [0, -1, 2**64])
-def test_a_threshold_out_of_range_is_a_value_error(threshold):
-    with pytest.raises(ValueError, match="threshold"):
-        Counts({b"a": 1}).prune(threshold)
-
-
-@pytest.mark.parametrize("threshold", [True, 1.5, "2"])
-def test_a_threshold_that_is_not_an_integer_is_a_type_error(threshold):
-    with pytest.raises(TypeError, match="threshold"):
+@pytest.mark.parametrize("threshold", [0, -1, 2**64, True, 1.5, "2"])
+def test_a_threshold_is_a_positive_integer(threshold):
+    error = ValueError if type(threshold) is int else TypeError
+    with pytest.raises(error, match="threshold"):
         Counts({b"a": 1}).prune(threshold)
 
 

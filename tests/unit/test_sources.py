@@ -97,6 +97,7 @@ def test_a_file_name_may_hold_a_newline(tmp_path):
 def test_reading_options_go_with_files_only(tmp_path):
     for options in (
         {"lines": True},
+        {"separator": "x"},
         {"ext": ".md"},
         {"field": "body"},
         {"json_lines": True},
@@ -139,14 +140,6 @@ def test_a_corpus_is_a_source(tmp_path):
     assert isinstance(corpus, Corpus)
     assert corpus.reading == Reading(unit="line")
     assert byteweld.count(corpus) == byteweld.count(tmp_path, lines=True)
-
-
-def test_counts_have_no_documents_to_evaluate():
-    tok = train(documents=[TEXT])
-    with pytest.raises(TypeError, match="counts have no documents"):
-        byteweld.evaluate(tok, Counts({b"a": 1}))
-    with pytest.raises(TypeError, match="counts have no documents"):
-        byteweld.compare(tok, tok, Counts({b"a": 1}))
 
 
 def test_evaluating_takes_special_tokens_as_special_by_default():

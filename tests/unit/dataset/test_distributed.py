@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import random
-from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,40 +16,13 @@ from byteweld.corpus import open_corpus
 from byteweld.corpus._slices import divide
 from byteweld.dataset._manifest import load_manifest
 from byteweld.dataset._plan import Cutting, Piece, plan_shards
-from byteweld.jobs import Failure, LocalRunner, Runner
-from tests.helpers.tokenized import EOT, digests, make_documents, make_tokenizer, write_jsonl
+from byteweld.jobs import LocalRunner
+from tests.helpers.sliced import Ending, MixedUp
+from tests.helpers.tokenized import EOT, digests, make_documents, write_jsonl
 
 SETTINGS = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None
 )
-
-
-class Chaos(Runner):
-    """Runs tasks in random order, some of them twice."""
-
-    name = "chaos"
-    threads_per_task = 2
-
-    def __init__(self, seed: int, **options: Any) -> None:
-        super().__init__(**options)
-        self._random = random.Random(seed)
-
-    def _run(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-        todo = list(items)
-        self._random.shuffle(todo)
-        for item in todo:
-            try:
-                result = function(item)
-                if self._random.random() < 0.3:
-                    assert function(item) == result
-            except Exception as error:
-                result = Failure(item, error)
-            yield result
-
-
-@pytest.fixture(scope="module")
-def tok() -> byteweld.Tokenizer:
-    return make_tokenizer()
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +78,7 @@ def test_the_files_are_those_of_one_machine(tok, corpus, tmp_path, options):
     expected = digests(tmp_path / "local")
     for seed, slice_bytes in enumerate((900, 6000, 10**9)):
         out = tmp_path / f"tasks-{slice_bytes}"
-        runner = Chaos(seed, slice_bytes=slice_bytes)
+        runner = MixedUp(seed, window=50, slice_bytes=slice_bytes, num_threads=2)
         manifest = byteweld.tokenize(corpus, tok, out=out, runner=runner, **same)
         assert digests(out) == expected
         assert manifest.is_complete
@@ -138,7 +109,7 @@ def test_documents_without_ids_and_small_shards(
     if not documents:
         source.write_text("\n")
     byteweld.tokenize(source, tok, out=folder / "local", **options)
-    runner = Chaos(0, slice_bytes=slice_bytes)
+    runner = MixedUp(0, slice_bytes=slice_bytes)
     byteweld.tokenize(source, tok, out=folder / "tasks", runner=runner, **options)
     assert digests(folder / "tasks") == digests(folder / "local")
 
@@ -183,21 +154,6 @@ def test_shards_have_all_ids_once_and_in_order(pieces, size, splits_documents, p
 # ---------------------------------------------------------------------- interruptions
 
 
-class Stopping(LocalRunner):
-    """Stops before the n-th task, as if the driver had been killed."""
-
-    def __init__(self, after: int, **options: Any) -> None:
-        super().__init__(**options)
-        self._left = after
-
-    def _run(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-        for item in items:
-            if self._left == 0:
-                raise KeyboardInterrupt
-            self._left -= 1
-            yield function(item)
-
-
 def is_complete(out: Path) -> bool:
     return (out / "manifest.json").exists() and load_manifest(out).is_complete
 
@@ -210,7 +166,7 @@ def test_a_run_goes_on_where_it_was(tok, corpus, tmp_path, options):
     stops = 0
     for _ in range(200):
         try:
-            byteweld.tokenize(corpus, tok, out=out, runner=Stopping(2, slice_bytes=4000), **same)
+            byteweld.tokenize(corpus, tok, out=out, runner=Ending(2, slice_bytes=4000), **same)
             break
         except KeyboardInterrupt:
             stops += 1
@@ -223,17 +179,14 @@ def test_only_the_same_job_is_resumed(tok, corpus, tmp_path):
     out = tmp_path / "out"
     same = {"on_error": "skip"}
     with pytest.raises(KeyboardInterrupt):
-        byteweld.tokenize(corpus, tok, out=out, runner=Stopping(3, slice_bytes=1500), **same)
+        byteweld.tokenize(corpus, tok, out=out, runner=Ending(3, slice_bytes=1500), **same)
     for runner in (LocalRunner(), "local"):
         with pytest.raises(FileExistsError, match="another job: bos was False, now True"):
             byteweld.tokenize(corpus, tok, out=out, runner=runner, bos=True, **same)
     runner = LocalRunner(slice_bytes=3000)
     byteweld.tokenize(corpus, tok, out=out, runner=runner, bos=True, overwrite=True, **same)
-    assert sorted(file.name for file in out.iterdir()) == [
-        "manifest.json",
-        "train.bin",
-        "train.bin.index",
-    ]
+    names = ["manifest.json", "train.bin", "train.bin.index"]
+    assert sorted(file.name for file in out.iterdir()) == names
     # Complete, it is the same dataset for every runner.
     assert byteweld.tokenize(corpus, tok, out=out, bos=True, **same).is_complete
 
@@ -242,16 +195,12 @@ def test_starting_over_removes_the_shards_of_tasks(tok, corpus, tmp_path):
     out = tmp_path / "out"
     same = {"on_error": "skip", "shard_tokens": 500}
     with pytest.raises(KeyboardInterrupt):
-        byteweld.tokenize(corpus, tok, out=out, runner=Stopping(12, slice_bytes=10**9), **same)
+        byteweld.tokenize(corpus, tok, out=out, runner=Ending(12, slice_bytes=10**9), **same)
     assert any(out.glob("train_*.bin"))
     (out / "mine.txt").write_text("mine")
     byteweld.tokenize(corpus, tok, out=out, overwrite=True, on_error="skip")
-    assert sorted(file.name for file in out.iterdir()) == [
-        "manifest.json",
-        "mine.txt",
-        "train.bin",
-        "train.bin.index",
-    ]
+    names = ["manifest.json", "mine.txt", "train.bin", "train.bin.index"]
+    assert sorted(file.name for file in out.iterdir()) == names
 
 
 RESUMED = [
@@ -297,7 +246,7 @@ def test_any_runner_resumes_the_run_of_any_other(tok, large, tmp_path, monkeypat
                     _stop_after(patch, blocks, in_buckets=how == "buckets")
                 elif how != "here":
                     after = 1000 if how == "tasks" else tasks
-                    runner = Stopping(after, slice_bytes=300_000)
+                    runner = Ending(after, slice_bytes=300_000)
                 try:
                     byteweld.tokenize(large, tok, out=out, runner=runner, **options)
                 except KeyboardInterrupt:
@@ -404,34 +353,26 @@ def test_a_folder_that_a_machine_does_not_see_is_an_error(tok, tmp_path):
 def test_remote_folders(tok, corpus, tmp_path):
     fsspec = pytest.importorskip("fsspec")
     system = fsspec.filesystem("memory")
+    runner = MixedUp(1, slice_bytes=2000)
+
+    def tokenize_there(**options: Any) -> None:
+        where = {"out": "memory://remote/out", "runner": runner}
+        byteweld.tokenize("memory://remote/corpus", tok, on_error="skip", **where, **options)
+
     try:
         for file in corpus.iterdir():
             system.pipe(f"/remote/corpus/{file.name}", file.read_bytes())
-        same = {"on_error": "skip", "shard_tokens": 700, "validation": 0.1, "shuffle": True}
-        byteweld.tokenize("memory://remote/corpus", tok, out=tmp_path / "local", **same)
-        runner = Chaos(1, slice_bytes=2000)
-        byteweld.tokenize(
-            "memory://remote/corpus", tok, out="memory://remote/out", runner=runner, **same
-        )
+        options = {"shard_tokens": 700, "validation": 0.1, "shuffle": True}
+        out = tmp_path / "local"
+        byteweld.tokenize("memory://remote/corpus", tok, out=out, on_error="skip", **options)
+        tokenize_there(**options)
         system.get("/remote/out/", str(tmp_path / "copy"), recursive=True)
-        assert digests(tmp_path / "copy") == digests(tmp_path / "local")
+        assert digests(tmp_path / "copy") == digests(out)
         # Complete, and then replaced.
-        byteweld.tokenize(
-            "memory://remote/corpus", tok, out="memory://remote/out", runner=runner, **same
-        )
-        other = {"on_error": "skip"}
+        tokenize_there(**options)
         with pytest.raises(FileExistsError, match="complete dataset of another job"):
-            byteweld.tokenize(
-                "memory://remote/corpus", tok, out="memory://remote/out", runner=runner, **other
-            )
-        byteweld.tokenize(
-            "memory://remote/corpus",
-            tok,
-            out="memory://remote/out",
-            runner=runner,
-            overwrite=True,
-            **other,
-        )
+            tokenize_there()
+        tokenize_there(overwrite=True)
         names = [name.rpartition("/")[2] for name in system.find("/remote/out")]
         assert sorted(names) == ["manifest.json", "train.bin", "train.bin.index"]
     finally:

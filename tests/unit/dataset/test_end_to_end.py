@@ -10,11 +10,9 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import byteweld
-from byteweld.dataset import _tasks
 
 ROOT = Path(__file__).parents[3]
 
@@ -54,33 +52,6 @@ def examples() -> list[str]:
     ]
 
 
-def test_the_dataset_is_the_corpus(made):
-    tok = byteweld.load(made / "tokenizer.json")
-    checked = byteweld.verify(made / "data", made / "corpus", tokenizer=tok, sample="all")
-    assert checked.problems == () and checked.notes == ()
-    assert checked.compared == checked.encoded == checked.documents > 100
-    lines = [
-        line
-        for file in sorted((made / "corpus").iterdir())
-        for line in file.read_bytes().splitlines(keepends=True)
-    ]
-    splits: Any = ("train", "validation")
-    texts = [
-        ds.text(number)
-        for ds in (byteweld.open_dataset(made / "data", tok, split=split) for split in splits)
-        for number in range(len(ds))
-    ]
-    assert sorted(texts) == sorted(line.decode() + "<|endoftext|>" for line in lines)
-
-
-def test_windows_are_those_of_the_file(made):
-    ds = byteweld.open_dataset(made / "data")
-    data = np.memmap(made / "data" / "train.bin", dtype=np.uint16, mode="r")
-    assert ds.num_tokens == len(data)
-    for start in np.random.default_rng(1).integers(len(data) - 65, size=50):
-        assert (ds.tokens(start, start + 65) == data[start : start + 65]).all()
-
-
 def test_the_examples_of_the_page_run_and_the_model_learns(made, monkeypatch, capsys):
     """Those with torch are compiled at least."""
     monkeypatch.chdir(made)
@@ -96,32 +67,6 @@ def test_the_examples_of_the_page_run_and_the_model_learns(made, monkeypatch, ca
     assert re.fullmatch(
         r"loss 5\.\d\d -> [34]\.\d\d, validation [34]\.\d\d\n", capsys.readouterr().out
     )
-
-
-def test_an_interrupted_dataset_is_checked_as_far_as_it_goes(made, tmp_path, monkeypatch):
-    tok = byteweld.load(made / "tokenizer.json")
-    out = tmp_path / "data"
-    published = []
-
-    def write(self: Any, plan: Any, real: Any = _tasks.WriteShard.__call__) -> Any:
-        if len(published) == 3:
-            raise KeyboardInterrupt
-        published.append(real(self, plan))
-        return published[-1]
-
-    monkeypatch.setattr(_tasks.WriteShard, "__call__", write)
-    with pytest.raises(KeyboardInterrupt):
-        byteweld.tokenize(made / "corpus", tok, out=out, lines=True, shard_tokens=500)
-    found = byteweld.verify(out, tokenizer=tok)
-    assert [problem.message for problem in found.problems] == [
-        "the dataset is not complete; run the same `byteweld tokenize` again to finish it"
-    ]
-    assert found.files == 6 and found.tokens == sum(entry.tokens for _, entry in published)
-    with pytest.raises(byteweld.FormatError, match="not complete"):
-        byteweld.open_dataset(out)
-    monkeypatch.undo()
-    byteweld.tokenize(made / "corpus", tok, out=out, lines=True, shard_tokens=500)
-    assert byteweld.verify(out, made / "corpus", tokenizer=tok, sample="all").is_good
 
 
 KINDS: dict[str, dict[str, Any]] = {

@@ -18,7 +18,6 @@ from byteweld.dataset._manifest import (
     ShardEntry,
     SkipEntry,
     SourceEntry,
-    dataset_folder,
     is_dataset,
     load_manifest,
     parse_manifest,
@@ -281,11 +280,6 @@ def test_a_run_that_was_interrupted_early_is_a_dataset_that_says_how_to_go_on(tm
     assert is_dataset(tmp_path)
     with pytest.raises(FileNotFoundError, match=r"no complete shard yet; run the same `byteweld"):
         load_manifest(tmp_path)
-
-
-def test_the_manifest_itself_names_the_dataset(tmp_path):
-    assert dataset_folder(tmp_path / MANIFEST) == tmp_path
-    assert dataset_folder(tmp_path) == tmp_path
 
 
 def test_many_sources_are_read_in_linear_time():

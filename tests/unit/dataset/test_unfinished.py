@@ -22,21 +22,7 @@ from byteweld.dataset.options import Options
 from byteweld.jobs import LocalRunner, RankRunner
 from byteweld.jobs._work import write_record
 from byteweld.sources import open_sources
-from tests.helpers.tokenized import EOT, digests, make_documents, make_tokenizer, write_jsonl
-
-
-@pytest.fixture(scope="module")
-def tok() -> byteweld.Tokenizer:
-    return make_tokenizer()
-
-
-@pytest.fixture
-def corpus(tmp_path: Path) -> Path:
-    folder = tmp_path / "corpus"
-    folder.mkdir()
-    for number in range(3):
-        write_jsonl(folder / f"{number}.jsonl", make_documents(70, number))
-    return folder
+from tests.helpers.tokenized import EOT, digests, make_documents, write_jsonl
 
 
 @pytest.fixture

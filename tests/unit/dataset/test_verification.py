@@ -260,8 +260,8 @@ def test_a_damaged_manifest_is_a_problem_and_a_missing_one_an_error(made):
 
 def test_an_incomplete_dataset_is_checked_as_far_as_it_goes(made):
     sign(made, is_complete=False)
-    (made / "work").mkdir()
-    (made / "work" / "train.bin").write_bytes(b"")
+    (made / ".unfinished").mkdir()
+    (made / ".unfinished" / "train.bin").write_bytes(b"")
     (problem,) = found(made, tokenizer=BYTES)
     assert problem == (
         "the dataset is not complete; run the same `byteweld tokenize` again to finish it"
