@@ -92,11 +92,6 @@ def test_nulls_inside_a_dictionary():
         assert ids_of(column) == [[257] if index == 0 else None for index in indices]
 
 
-def test_chunks_with_different_dictionaries():
-    chunks = [pa.array(part).dictionary_encode() for part in (["abc", "x"], ["x", "ab", "abc"])]
-    assert ids_of(pa.chunked_array(chunks)) == [[257], [120], [120], [256], [257]]
-
-
 def test_what_is_under_a_null_does_not_matter():
     buffers = as_string([b"ab", b"\xff\xfe", END.encode()]).buffers()
     buffers[0] = pa.py_buffer(bytes([0b001]))

@@ -29,12 +29,6 @@ def trained(data) -> byteweld.Tokenizer:
     return byteweld.train(iter(texts), vocab_size=600)
 
 
-@pytest.fixture(scope="module")
-def files(data) -> list[tuple[str, list[bytes]]]:
-    names = ("prose.txt", "code.txt", "many.txt")
-    return [(name, (data / name).read_bytes().splitlines(keepends=True)) for name in names]
-
-
 def plain_spans(tokenizers, text):
     """Find every segment between common boundaries in a loop: (start, end, kind or None)."""
     lanes = [tok.encode_with_offsets(text) for tok in tokenizers]
@@ -176,6 +170,7 @@ def test_special_tokens_are_special_unless_told_otherwise():
     assert "  special tokens in the text, each one id: A 0, B 1" in found.lines()
     with pytest.raises(byteweld.SpecialTokenError, match=r"^a\.txt: "):
         compare_files([PLAIN, special], files, allowed_special=())
+    assert not byteweld.compare(PLAIN, special, documents=files[0][1]).is_identical
     plain = compare_files([PLAIN, special], files, disallowed_special=())
     assert plain.is_identical and "special" not in str(plain)
 

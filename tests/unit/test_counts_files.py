@@ -154,22 +154,6 @@ def test_empty_counts_have_sixteen_empty_parts(tmp_path):
     assert Counts.load(tmp_path / "counts") == Counts({})
 
 
-def test_equal_counts_give_identical_files_however_they_were_made(saved, tmp_path):
-    counts, folder = saved
-    counts.save(tmp_path / "again")
-    assert content(tmp_path / "again") == content(folder)
-    one = {pretoken: 1 for pretoken in MANY}
-    rest = {pretoken: count - 1 for pretoken, count in MANY.items()}
-    halves = [Counts(table, pattern=PATTERNS["gpt2"]) for table in (one, rest)]
-    for name, half in zip("ab", halves, strict=True):
-        half.save(tmp_path / name)
-    for n, sources in enumerate(
-        [halves, halves[::-1], [tmp_path / "a", tmp_path / "b"], [tmp_path / "b", halves[0]]]
-    ):
-        Counts.merge(sources).save(tmp_path / f"sum-{n}")
-        assert content(tmp_path / f"sum-{n}") == content(folder)
-
-
 def test_many_rows_are_written_in_row_groups_of_bounded_size(tmp_path):
     counts = Counts({b"%07d" % n: 1 for n in range(1_300_000)})
     counts.save(tmp_path / "counts")

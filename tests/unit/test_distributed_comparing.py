@@ -75,18 +75,6 @@ def test_slices_have_the_result_of_the_whole(
         assert str(found[0]) == str(expected[0])
 
 
-def test_a_divided_file_has_one_row_and_one_numbering(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("ab\n" * 30 + "abc\n" * 3)
-    (tmp_path / "b.txt").write_text("abc\n")
-    runner = MixedUp(1, slice_bytes=7, num_threads=1)
-    found = byteweld.compare(SAME, OTHER, tmp_path, lines=True, runner=runner)
-    assert len(runner.ran) > 10
-    assert [file.documents for file in found.files] == [33, 1]
-    assert [item.document for item in found.differences] == [31, 32, 33, 1]
-    here = byteweld.compare(SAME, OTHER, tmp_path, lines=True, num_threads=1)
-    assert timeless(found) == timeless(here)
-
-
 def test_a_special_token_that_is_refused_is_the_error_of_one_process(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("ab\n" * 30 + "<|end|>\n" * 3)
     refused: dict[str, Any] = {"allowed_special": (), "lines": True}

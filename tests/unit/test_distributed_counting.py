@@ -39,6 +39,14 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def local(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The files of one machine."""
+    folder = tmp_path_factory.mktemp("local") / "counts"
+    byteweld.count(corpus, recipe=RECIPE).save(folder)
+    return digests(folder)
+
+
 def count_in_tasks(
     runner: Runner, source: Any, out: Path, recipe: byteweld.Recipe = RECIPE, **options: Any
 ) -> None:
@@ -49,25 +57,23 @@ def count_in_tasks(
 
 @pytest.mark.parametrize("has_budget", [False, True])
 @pytest.mark.parametrize("slice_bytes", [300, 4000, 10**9])
-def test_the_files_are_those_of_one_machine(corpus, tmp_path, slice_bytes, has_budget):
+def test_the_files_are_those_of_one_machine(corpus, local, tmp_path, slice_bytes, has_budget):
     memory = resident_bytes() + 300_000_000 if has_budget else None
-    byteweld.count(corpus, recipe=RECIPE).save(tmp_path / "local")
     runner = MixedUp(1, slice_bytes=slice_bytes)
     count_in_tasks(runner, corpus, tmp_path / "tasks", memory=memory)
-    assert digests(tmp_path / "tasks") == digests(tmp_path / "local")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["local", "tasks"]
+    assert digests(tmp_path / "tasks") == local
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["tasks"]
     saved = counting.saved_counts(tmp_path / "tasks")
     assert saved.distinct == len(byteweld.Counts.load(tmp_path / "tasks"))
 
 
-def test_many_runs_are_merged_in_levels(corpus, tmp_path, monkeypatch):
+def test_many_runs_are_merged_in_levels(corpus, local, tmp_path, monkeypatch):
     monkeypatch.setattr(counting, "_FAN_IN", 3)
-    byteweld.count(corpus, recipe=RECIPE).save(tmp_path / "local")
     runner = MixedUp(2, slice_bytes=1500)
     count_in_tasks(runner, corpus, tmp_path / "tasks")
     levels = {item.number for item in runner.ran if type(item).__name__ == "_Merge"}
     assert len(levels) > 2 * 16  # more than one level
-    assert digests(tmp_path / "tasks") == digests(tmp_path / "local")
+    assert digests(tmp_path / "tasks") == local
 
 
 @SETTINGS
@@ -124,9 +130,7 @@ def test_errors_name_the_slice_and_the_line_of_the_file(tmp_path):
     assert str(found.value).endswith(str(local.value))
 
 
-def test_an_interrupted_count_goes_on_where_it_was(corpus, tmp_path):
-    byteweld.count(corpus, recipe=RECIPE).save(tmp_path / "local")
-
+def test_an_interrupted_count_goes_on_where_it_was(corpus, local, tmp_path):
     stops = 0
     while True:
         try:
@@ -135,13 +139,12 @@ def test_an_interrupted_count_goes_on_where_it_was(corpus, tmp_path):
         except KeyboardInterrupt:
             stops += 1
     assert stops > 5
-    assert digests(tmp_path / "tasks") == digests(tmp_path / "local")
+    assert digests(tmp_path / "tasks") == local
     assert not (tmp_path / "tasks.unfinished").exists()
 
 
-def test_a_task_whose_files_are_short_is_run_again(corpus, tmp_path):
+def test_a_task_whose_files_are_short_is_run_again(corpus, local, tmp_path):
     """As after a power failure: the note of a task is there, but not all of its files."""
-    byteweld.count(corpus, recipe=RECIPE).save(tmp_path / "local")
 
     class Failing(LocalRunner):
         def _run(self, function, items):
@@ -157,7 +160,7 @@ def test_a_task_whose_files_are_short_is_run_again(corpus, tmp_path):
     runs[20].unlink()
     (tmp_path / "tasks.unfinished/slices/0000002.json").write_text("{")
     count_in_tasks(LocalRunner(slice_bytes=4000), corpus, tmp_path / "tasks")
-    assert digests(tmp_path / "tasks") == digests(tmp_path / "local")
+    assert digests(tmp_path / "tasks") == local
 
 
 def test_another_job_in_the_work_folder_is_refused(corpus, tmp_path):
@@ -200,7 +203,7 @@ def test_a_corpus_that_changes_meanwhile_is_an_error(tmp_path):
         byteweld.count(file, runner=Changing(slice_bytes=500))
 
 
-def test_remote_work_folders(corpus, tmp_path, monkeypatch):
+def test_remote_work_folders(corpus, local, tmp_path, monkeypatch):
     fsspec = pytest.importorskip("fsspec")
     here = tmp_path / "here"
     here.mkdir()
@@ -208,9 +211,8 @@ def test_remote_work_folders(corpus, tmp_path, monkeypatch):
     system = fsspec.filesystem("memory")
     try:
         runner = LocalRunner(slice_bytes=4000, work="memory://counting/work")
-        byteweld.count(corpus, recipe=RECIPE).save(tmp_path / "local")
         count_in_tasks(runner, corpus, tmp_path / "tasks")
-        assert digests(tmp_path / "tasks") == digests(tmp_path / "local")
+        assert digests(tmp_path / "tasks") == local
         assert byteweld.count(corpus, runner=runner) == byteweld.count(corpus)
         assert not system.find("/counting")
         assert not list(here.iterdir())

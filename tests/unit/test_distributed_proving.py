@@ -24,7 +24,8 @@ from byteweld.jobs.proving import Proved, WorkerPeer, prove_corpus
 from tests.helpers.sliced import OTHER, SAME, Drawn, Encoder, Ending, MixedUp, corpora
 from tests.helpers.strategies import examples
 
-OURS = Encoder("ours", SAME)
+OURS, THEIRS = Encoder("ours", SAME), Encoder("theirs", SAME)
+OPEN_THEIRS = functools.partial(Encoder, "theirs", SAME)
 
 
 def small(failure: proof.Unencodable) -> proof.Unencodable:
@@ -90,7 +91,7 @@ def check(
     drawn=corpora(),
     theirs=st.sampled_from(
         [
-            Encoder("theirs", SAME),
+            THEIRS,
             Encoder("theirs", SAME, b"!"),
             Encoder("theirs", OTHER),
             Encoder("theirs", OTHER, b"!"),
@@ -163,7 +164,7 @@ def test_a_difference_comes_before_an_error_that_is_found_earlier(tmp_path: Path
         runner = MixedUp(seed, window=100, slice_bytes=15, num_threads=1)
         found = check(corpus, runner, OURS, Encoder("theirs", OTHER))
         assert found.proof.difference.document.number == 2
-        kind, message = check(corpus, runner, OURS, Encoder("theirs", SAME))
+        kind, message = check(corpus, runner, OURS, THEIRS)
         assert kind is CorpusError
         assert ":12: " in message
 
@@ -189,16 +190,15 @@ def test_skipped_documents_are_those_before_the_difference(tmp_path: Path) -> No
 
 def test_a_work_folder_keeps_what_tasks_have_found(tmp_path: Path, lines: Corpus) -> None:
     options = {"slice_bytes": 10, "work": tmp_path / "work", "num_threads": 1}
-    theirs = functools.partial(Encoder, "theirs", SAME)
     with pytest.raises(KeyboardInterrupt):
-        prove_corpus(Ending(12, **options), lines, OURS, theirs)
+        prove_corpus(Ending(12, **options), lines, OURS, OPEN_THEIRS)
     runner = MixedUp(3, **options)
     seen: list[int] = []
-    found = prove_corpus(runner, lines, OURS, theirs, progress=seen.append)
+    found = prove_corpus(runner, lines, OURS, OPEN_THEIRS, progress=seen.append)
     assert 0 < seen[0] < seen[-1] == lines.total_bytes
     assert min(part.number for part in runner.ran) == 13
     assert timeless(found) == timeless(
-        prove_here(lines, OURS, theirs(), skip_failures=False, num_threads=1)
+        prove_here(lines, OURS, THEIRS, skip_failures=False, num_threads=1)
     )
     assert not list((tmp_path / "work").iterdir())
 
@@ -209,9 +209,8 @@ def test_a_changed_file_is_noticed(tmp_path: Path, lines: Corpus) -> None:
     def touch(done: int) -> None:
         os.utime(file, ns=(0, 0))
 
-    theirs = functools.partial(Encoder, "theirs", SAME)
     with pytest.raises(CorpusError, match="files of the corpus changed while they were read"):
-        prove_corpus(LocalRunner(slice_bytes=10), lines, OURS, theirs, progress=touch)
+        prove_corpus(LocalRunner(slice_bytes=10), lines, OURS, OPEN_THEIRS, progress=touch)
 
 
 def test_a_task_that_fails_is_named(lines: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,9 +218,8 @@ def test_a_task_that_fails_is_named(lines: Corpus, monkeypatch: pytest.MonkeyPat
         raise MemoryError("too little")
 
     monkeypatch.setattr(proving, "Files", fails)
-    theirs = functools.partial(Encoder, "theirs", SAME)
     with pytest.raises(TaskError, match=r"slice 0 \(.*a.txt, bytes 0 to .*too little"):
-        prove_corpus(LocalRunner(slice_bytes=10), lines, OURS, theirs)
+        prove_corpus(LocalRunner(slice_bytes=10), lines, OURS, OPEN_THEIRS)
 
 
 def test_a_node_with_another_version_is_refused(lines: Corpus) -> None:
@@ -265,5 +263,5 @@ def test_a_worker_opens_a_peer_from_its_files(
 def test_a_compressed_file_is_read_whole(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(gzip.compress(b'{"text": "ab abc"}\n' * 200, 0))
     runner = MixedUp(slice_bytes=100, num_threads=1)
-    found = check(open_corpus(tmp_path), runner, OURS, Encoder("theirs", SAME))
+    found = check(open_corpus(tmp_path), runner, OURS, THEIRS)
     assert (found.proof.documents, found.files) == (200, 1)

@@ -33,12 +33,6 @@ def tok(data) -> byteweld.Tokenizer:
     return byteweld.train(iter(texts), vocab_size=600, special_tokens=[SPECIAL])
 
 
-@pytest.fixture(scope="module")
-def files(data) -> list[tuple[str, list[bytes]]]:
-    names = ("prose.txt", "code.txt", "many.txt")
-    return [(name, (data / name).read_bytes().splitlines(keepends=True)) for name in names]
-
-
 def plain_words(text: str) -> list[tuple[int, int]]:
     """Find the words of a text one by one, as byte offsets."""
     return [

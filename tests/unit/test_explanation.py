@@ -93,11 +93,6 @@ def test_every_pretoken_is_explained_at_its_offset():
     assert explanation.ids == encode(vocab, "ab abé")
 
 
-def test_longest_match_differs_from_the_right_byte_on():
-    (pretoken,) = explain(Tok(ABC), "xyabc").pretokens
-    assert pretoken.greedy_differs_at == 2
-
-
 def test_a_difference_after_an_unk_is_counted_in_bytes_of_the_text():
     tokens = {0: b"<unk>", 97: b"a", 98: b"b", 99: b"c", 256: b"bc", 257: b"ab"}
     vocab = Vocabulary(
@@ -250,55 +245,10 @@ def test_explained_ids_are_the_encoded_ids(text):
 # ---------------------------------------------------------------------------- training
 
 
-def test_the_from_scratch_example_is_shown_in_full():
+def test_merges_and_tokens_are_listed_in_columns():
     shown = str(explain_training({b"low": 5, b"lower": 2}, 260, "from-scratch"))
-    assert (
-        shown
-        == """\
-corpus:
-  5 x l o w
-  2 x l o w e r
-
-step 1:
-  o w  111 119  7  ####################  <- merged
-  l o  108 111  7  ####################  tie
-  w e  119 101  2  #####
-  e r  101 114  2  #####
-  merge (o, w) -> 256 ow
-  tie at 7 with (l, o)
-  why: greatest-bytes: the greatest pair of byte strings wins, left before right; \
-left b'o' is greater than b'l'
-  corpus:
-    5 x l ow
-    2 x l ow e r
-
-step 2:
-  l ow  108 256  7  ####################  <- merged
-  ow e  256 101  2  #####
-  e r   101 114  2  #####
-  merge (l, ow) -> 257 low
-  corpus:
-    5 x low
-    2 x low e r
-
-step 3:
-  low e  257 101  2  ####################  <- merged
-  e r    101 114  2  ####################  tie
-  merge (low, e) -> 258 lowe
-  tie at 2 with (e, r)
-  why: greatest-bytes: the greatest pair of byte strings wins, left before right; \
-left b'low' is greater than b'e'
-  corpus:
-    5 x low
-    2 x lowe r
-
-step 4:
-  lowe r  258 114  2  ####################  <- merged
-  merge (lowe, r) -> 259 lower
-  corpus:
-    5 x low
-    2 x lower
-
+    assert shown.endswith(
+        """\
 stopped after 4 merges: the vocabulary has the requested size
 
 merges:
@@ -329,25 +279,6 @@ def test_the_worked_theory_shows_the_true_count_and_why_the_space_wins():
         ("w", "o"),
     ]
     assert "left b' ' is smaller than b'o'" in step.why
-
-
-def test_the_worked_theory_without_spaces_equals_the_seed():
-    training = explain_training({b"work": 2, b"worked": 2, b"works": 1}, 259, "plain")
-    assert training.vocab.merges == [(b"o", b"r"), (b"or", b"k"), (b"w", b"ork")]
-    assert [merge.pair_count for merge in training.merges] == [5, 5, 5]
-    assert [step.total_tied for step in training.steps] == [2, 1, 0]
-
-
-def test_drill_1_shows_its_four_tables():
-    training = explain_training(["he eats", "he eats", "I eat", "you eat"], 260)
-    tables = [[row.count for row in step.rows] for step in training.steps]
-    assert tables == [
-        [4, 4, 4, 2, 2, 2, 1, 1, 1, 1],
-        [4, 4, 2, 2, 2, 1, 1, 1, 1],
-        [4, 2, 2, 2, 1, 1, 1, 1],
-        [2, 2, 2, 1, 1, 1, 1],
-    ]
-    assert training.vocab.merges[-1] == (b" eat", b"s")
 
 
 def test_the_drills_page_shows_these_tables():

@@ -142,15 +142,6 @@ def test_a_corpus_is_a_source(tmp_path):
     assert byteweld.count(corpus) == byteweld.count(tmp_path, lines=True)
 
 
-def test_evaluating_takes_special_tokens_as_special_by_default():
-    tok = train(documents=[TEXT], special_tokens=["<|end|>"], vocab_size=270)
-    documents = ["low<|end|>low"]
-    assert byteweld.evaluate(tok, documents=documents).total.tokens == 3
-    assert byteweld.compare(tok, tok, documents=documents).total.tokens == (3, 3)
-    with pytest.raises(byteweld.SpecialTokenError):
-        byteweld.evaluate(tok, documents=documents, allowed_special=())
-
-
 def test_facts_name_every_file_and_no_document(tmp_path):
     (tmp_path / "a.txt").write_text(TEXT)
     facts = open_sources(tmp_path).facts()

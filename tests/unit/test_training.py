@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import pickle
 
 import pytest
 
@@ -66,13 +65,6 @@ def test_the_report_is_next_to_a_file_or_inside_a_folder(tmp_path):
     assert report_path("corpus.tiktoken").as_posix() == "corpus.training.json"
     assert report_path(tmp_path / "folder") == tmp_path / "folder" / "training.json"
     assert report_path("new/").as_posix() == "new/training.json"
-
-
-def test_a_loaded_tokenizer_has_its_report_and_can_be_cut(saved, tok):
-    loaded = byteweld.load(saved)
-    assert loaded.training == tok.training
-    assert loaded.cut(262) == tok.cut(262)
-    assert pickle.loads(pickle.dumps(loaded)).training == tok.training
 
 
 def test_loading_ignores_the_report_of_another_vocabulary(saved, tok):
