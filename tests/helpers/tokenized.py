@@ -37,6 +37,14 @@ def write_jsonl(path: Path, documents: Iterable[str]) -> Path:
     return path
 
 
+def write_corpus(folder: Path, files: int, documents: int) -> Path:
+    """Make a folder of files with so many documents each."""
+    folder.mkdir()
+    for number in range(files):
+        write_jsonl(folder / f"{number}.jsonl", make_documents(documents, number))
+    return folder
+
+
 def encoded(
     tok: byteweld.Tokenizer, documents: Sequence[str], eot: str = "append", *, bos: bool = False
 ) -> list[list[int]]:

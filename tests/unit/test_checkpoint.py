@@ -29,26 +29,30 @@ def train(source, point=None, **options):
     return byteweld.train(source, checkpoint=point, **options)
 
 
+@pytest.fixture
+def point(tmp_path):
+    """Where a training is checkpointed."""
+    return tmp_path / "point"
+
+
 class Killed(Exception):
     """Stands in for a kill."""
 
 
-def kill_after(merges):
+def train_and_kill(source, point, merges=100, **options):
     def progress(event):
         if event.kind == "merge" and event.merges_completed >= merges:
             raise Killed
 
-    return progress
-
-
-def test_a_training_resumes_after_the_logged_merges(corpus, tmp_path):
-    whole = train(corpus)
-    point = tmp_path / "point"
     with pytest.raises(Killed):
-        train(corpus, point, progress=kill_after(200))
-    assert sorted(path.name for path in point.iterdir()) == [
-        *("checkpoint.json", "counts", "merges.log")
-    ]
+        train(source, point, progress=progress, **options)
+
+
+def test_a_training_resumes_after_the_logged_merges(corpus, point):
+    whole = train(corpus)
+    train_and_kill(corpus, point, 200)
+    names = ["checkpoint.json", "counts", "merges.log"]
+    assert sorted(path.name for path in point.iterdir()) == names
     written = ((point / "merges.log").stat().st_size - HEAD) // RECORD
     assert written >= 200
     events: list[TrainingEvent] = []
@@ -56,27 +60,23 @@ def test_a_training_resumes_after_the_logged_merges(corpus, tmp_path):
     assert again.vocab == whole.vocab
     assert again.training.merge_counts == whole.training.merge_counts
     assert again.training.total_tokens == whole.training.total_tokens
-    assert (events[0].kind, events[0].merges_completed) == (
-        "start",
-        written,
-    )  # files are not read again
+    # Files are not read again.
+    assert (events[0].kind, events[0].merges_completed) == ("start", written)
     assert events[-1].kind == "complete"
 
 
-def test_a_finished_training_is_returned_at_once(corpus, tmp_path):
-    whole = train(corpus, tmp_path / "point")
+def test_a_finished_training_is_returned_at_once(corpus, point):
+    whole = train(corpus, point)
     events: list[TrainingEvent] = []
-    again = train(corpus, tmp_path / "point", progress=events.append)
+    again = train(corpus, point, progress=events.append)
     assert again.vocab == whole.vocab
     assert again.training.stop == whole.training.stop
     assert [event.kind for event in events] == ["start", "complete"]
 
 
-def test_half_written_counts_are_ignored(corpus, tmp_path):
+def test_half_written_counts_are_ignored(corpus, point):
     whole = train(corpus)
-    point = tmp_path / "point"
-    with pytest.raises(Killed):
-        train(corpus, point, progress=kill_after(100))
+    train_and_kill(corpus, point)
     torn = point / ".counts.abc123"
     (point / "counts").rename(torn)
     for file in torn.rglob("*.parquet"):
@@ -86,27 +86,22 @@ def test_half_written_counts_are_ignored(corpus, tmp_path):
     assert not torn.exists()
 
 
-def test_a_checkpoint_without_counts_starts_over(corpus, tmp_path):
-    point = tmp_path / "point"
+def test_a_checkpoint_without_counts_starts_over(corpus, point):
     with pytest.raises(ValueError, match="pattern"):
-        counts = Counts({b"ab": 3}, pattern="a+")
-        train(counts, point)
+        train(Counts({b"ab": 3}, pattern="a+"), point)
     assert train(corpus, point).vocab == train(corpus).vocab
 
 
-def test_a_half_removed_checkpoint_gives_no_merges_to_another_training(corpus, tmp_path):
-    point = tmp_path / "point"
+def test_a_half_removed_checkpoint_gives_no_merges_to_another_training(corpus, point):
     train(corpus[0], point)
     (point / "counts").rename(point / ".counts.removed")  # then it was killed
     assert train(corpus[1], point).vocab == train(corpus[1]).vocab
 
 
-def test_counts_can_be_passed_and_must_be_the_same(corpus, tmp_path):
+def test_counts_can_be_passed_and_must_be_the_same(corpus, point):
     counts = byteweld.count(corpus)
     whole = train(corpus)
-    point = tmp_path / "point"
-    with pytest.raises(Killed):
-        train(counts, point, progress=kill_after(100))
+    train_and_kill(counts, point)
     others = Counts(
         {pretoken[::-1]: count for pretoken, count in counts.items()},
         pattern=counts.pattern,
@@ -130,15 +125,14 @@ def test_counts_can_be_passed_and_must_be_the_same(corpus, tmp_path):
     ],
     ids=str,
 )
-def test_other_arguments_are_refused_with_the_difference(corpus, tmp_path, change, words):
-    train(corpus, tmp_path / "point", vocab_size=600)
+def test_other_arguments_are_refused_with_the_difference(corpus, point, change, words):
+    train(corpus, point, vocab_size=600)
     with pytest.raises(ValueError, match="is the checkpoint of another run") as caught:
-        train(corpus, tmp_path / "point", **change)
+        train(corpus, point, **change)
     assert words in str(caught.value)
 
 
-def test_other_files_are_refused_with_the_difference(corpus, tmp_path):
-    point = tmp_path / "point"
+def test_other_files_are_refused_with_the_difference(corpus, point):
     train(corpus, point)
     with pytest.raises(ValueError, match=r"source .*b\.txt is gone"):
         train(corpus[:1], point)
@@ -152,21 +146,19 @@ def test_other_files_are_refused_with_the_difference(corpus, tmp_path):
         train(corpus, point)
 
 
-def test_a_checkpoint_with_another_start_is_refused(corpus, tmp_path):
+def test_a_checkpoint_with_another_start_is_refused(corpus, point):
     start = byteweld.train(corpus, vocab_size=300)
-    point = tmp_path / "point"
-    with pytest.raises(Killed):
-        train(corpus, point, vocab_size=700, start=start, progress=kill_after(100))
+    train_and_kill(corpus, point, vocab_size=700, start=start)
     with pytest.raises(ValueError, match="start was "):
         train(corpus, point, vocab_size=700, start=start.cut(290))
     again = train(corpus, point, vocab_size=700, start=start)
     assert again.vocab == train(corpus, vocab_size=700, start=start).vocab
 
 
-def test_a_checkpoint_needs_sources_that_can_be_read_again(tmp_path):
+def test_a_checkpoint_needs_sources_that_can_be_read_again(point):
     with pytest.raises(TypeError, match="a checkpoint needs files or saved counts"):
-        train(iter([DOCUMENT]), tmp_path / "point")
-    assert not (tmp_path / "point").exists()
+        train(iter([DOCUMENT]), point)
+    assert not point.exists()
 
 
 def test_a_checkpoint_is_used_by_one_training_at_a_time(tmp_path):
@@ -255,18 +247,18 @@ def test_removing_a_checkpoint_keeps_other_files(tmp_path):
     assert [path.name for path in (tmp_path / "point").iterdir()] == ["notes.txt"]
 
 
-def test_many_files_are_identified_by_a_digest(tmp_path, monkeypatch):
+def test_many_files_are_identified_by_a_digest(tmp_path, point, monkeypatch):
     monkeypatch.setattr("byteweld.sources._MAX_LISTED_FILES", 3)
     for n in range(5):
         (tmp_path / f"{n}.txt").write_text(DOCUMENT[: 50 + n])
     files = sorted(tmp_path.glob("*.txt"))
-    train(files, tmp_path / "point")
-    facts = json.loads((tmp_path / "point" / "checkpoint.json").read_text())
+    train(files, point)
+    facts = json.loads((point / "checkpoint.json").read_text())
     assert facts["files"].startswith("5 files with digest ")
-    train(files, tmp_path / "point")
+    train(files, point)
     files[2].write_text("changed")
     with pytest.raises(ValueError, match="files was '5 files with digest"):
-        train(files, tmp_path / "point")
+        train(files, point)
 
 
 @pytest.mark.parametrize("source", [".", "*", "**/*.json", "../corpus"])
@@ -277,14 +269,13 @@ def test_a_checkpoint_inside_the_corpus_folder_is_not_read(source, tmp_path, mon
     (folder / "more" / "b.json").write_text(DOCUMENT[::-1])
     monkeypatch.chdir(folder)
     whole = train(source, ext="*")
-    with pytest.raises(Killed):
-        train(source, "point", ext="*", progress=kill_after(100))
+    train_and_kill(source, "point", ext="*")
     again = train(source, "point", ext="*")
     assert again == whole
     assert again.training.files == whole.training.files
 
 
-def test_a_checkpoint_recognizes_a_file_name_that_is_not_utf8(tmp_path):
+def test_a_checkpoint_recognizes_a_file_name_that_is_not_utf8(tmp_path, point):
     name = os.fsencode(tmp_path) + b"/\xff\xfe.txt"
     try:
         with open(name, "wb") as file:  # noqa: PTH123 (a path of bytes)
@@ -293,4 +284,4 @@ def test_a_checkpoint_recognizes_a_file_name_that_is_not_utf8(tmp_path):
         pytest.skip("this file system allows only UTF-8 names")
     whole = train(os.fsdecode(name))
     for _ in range(2):
-        assert train(os.fsdecode(name), tmp_path / "point") == whole
+        assert train(os.fsdecode(name), point) == whole

@@ -15,8 +15,10 @@ from byteweld.evaluation import pattern_engine
 from byteweld.formats.dropping import drop
 from byteweld.patterns import CK_RUNTIME, PATTERNS
 from tests.helpers.strategies import examples
+from tests.helpers.vocabularies import with_traits
 
 NAME = "ck-runtime"
+BYTES = {byte: bytes([byte]) for byte in range(256)}
 
 # Pre-tokens as the pattern's alternatives give them, worked out by hand.
 TABLE = {
@@ -112,10 +114,7 @@ def test_it_has_a_name_a_scanner_and_a_fingerprint_of_its_own(tok: Tokenizer) ->
     assert tok.vocab.pattern == PATTERNS[NAME] == CK_RUNTIME
     assert pattern_engine(tok) == "scanner"
     assert f"pattern '{NAME}'" in repr(tok)
-    other = Vocabulary(
-        tok.vocab.tokens, tok.vocab.merge_ids, **tok.vocab.traits() | {"pattern": "ck"}
-    )
-    assert other.fingerprint != tok.vocab.fingerprint
+    assert with_traits(tok.vocab, pattern="ck").fingerprint != tok.vocab.fingerprint
 
 
 def test_a_misspelled_name_and_other_patterns_over_bytes_are_refused() -> None:
@@ -123,15 +122,14 @@ def test_a_misspelled_name_and_other_patterns_over_bytes_are_refused() -> None:
         Vocabulary({}, pattern="ck-runtme")
     for pattern in ("(?-u)[a-z]+", CK_RUNTIME + "|x"):
         with pytest.raises(PatternError, match="Changing Unicode mode"):
-            Tokenizer.from_ranks({bytes([b]): b for b in range(256)}, pattern=pattern)
+            Tokenizer.from_ranks({token: byte for byte, token in BYTES.items()}, pattern=pattern)
 
 
 def test_a_split_step_never_takes_its_name() -> None:
-    tokens = {byte: bytes([byte]) for byte in range(256)}
     steps = (byteweld.Split(NAME, "removed"), byteweld.Split("[a-z]+"))
-    made = Vocabulary(tokens, steps=steps)
+    made = Vocabulary(BYTES, steps=steps)
     assert made.steps[0] == byteweld.Split(f"(?:{NAME})", "removed")
-    only = Vocabulary(tokens, steps=(byteweld.Split(NAME),))
+    only = Vocabulary(BYTES, steps=(byteweld.Split(NAME),))
     assert only.pattern == f"(?:{NAME})"
 
 
@@ -164,10 +162,7 @@ def test_our_own_sidecars_keep_it_and_so_does_the_cache(
 
 
 def test_a_tokenizer_json_that_claims_it_is_refused(tmp_path: Path, tok: Tokenizer) -> None:
-    made = Vocabulary(
-        tok.vocab.tokens, tok.vocab.merge_ids, **tok.vocab.traits() | {"pattern": "[a-z]+"}
-    )
-    formats.save(made, tmp_path / "tokenizer.json")
+    formats.save(with_traits(tok.vocab, pattern="[a-z]+"), tmp_path / "tokenizer.json")
     text = (tmp_path / "tokenizer.json").read_text("utf-8")
     (tmp_path / "tokenizer.json").write_text(
         text.replace('"[a-z]+"', '"' + CK_RUNTIME.replace("\\", "\\\\") + '"'), "utf-8"
@@ -219,9 +214,8 @@ def test_a_recipe_can_train_for_the_runtime(tmp_path: Path) -> None:
 
 
 def test_what_an_export_cannot_hold_has_no_held_form() -> None:
-    tokens = {byte: bytes([byte]) for byte in range(256)}
     steps = (byteweld.Split("a", "removed"), byteweld.Split("b"))
-    for vocab in (Vocabulary(tokens, steps=steps), Vocabulary(tokens, pattern="gpt2")):
+    for vocab in (Vocabulary(BYTES, steps=steps), Vocabulary(BYTES, pattern="gpt2")):
         with pytest.raises(UnsupportedError, match="cannot hold"):
             formats.held(vocab, "out", "ck")
 

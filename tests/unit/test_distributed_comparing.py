@@ -118,9 +118,7 @@ def test_progress_is_the_stored_bytes_of_slices(tmp_path: Path) -> None:
     assert seen == [0, 30, 60, 90, 120]
 
 
-def test_documents_in_memory_are_refused() -> None:
-    with pytest.raises(TypeError, match="only files can be divided among tasks"):
-        byteweld.compare(SAME, OTHER, documents=["a"], runner=LocalRunner())
+def test_documents_in_memory_need_no_tasks() -> None:
     with pytest.raises(ValueError, match="runner is 'slurm'; expected one of 'local', 'ray'"):
         byteweld.compare(SAME, OTHER, documents=["a"], runner="slurm")
     assert byteweld.compare(SAME, OTHER, documents=["a"], runner="local").is_identical

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import gzip
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -117,19 +116,6 @@ def test_saved_counts_and_documents_are_added_to_files(corpus, tmp_path):
     assert byteweld.count(sources, runner=runner) == byteweld.count(sources)
 
 
-def test_errors_name_the_slice_and_the_line_of_the_file(tmp_path):
-    lines = [json.dumps({"text": f"line {number}"}) for number in range(300)]
-    lines[250] = '{"text": 5}'
-    file = tmp_path / "a.jsonl"
-    file.write_text("\n".join(lines))
-    with pytest.raises(byteweld.CorpusError) as local:
-        byteweld.count(file)
-    with pytest.raises(byteweld.TaskError) as found:
-        byteweld.count(file, runner=LocalRunner(slice_bytes=1000))
-    assert str(found.value).startswith("slice 5 (")
-    assert str(found.value).endswith(str(local.value))
-
-
 def test_an_interrupted_count_goes_on_where_it_was(corpus, local, tmp_path):
     stops = 0
     while True:
@@ -191,18 +177,6 @@ def test_several_machines_need_a_folder(corpus):
         byteweld.count(corpus, runner=Elsewhere())
 
 
-def test_a_corpus_that_changes_meanwhile_is_an_error(tmp_path):
-    file = write_jsonl(tmp_path / "a.jsonl", make_documents(50))
-
-    class Changing(LocalRunner):
-        def _run(self, function, items):
-            yield from super()._run(function, items)
-            file.touch()
-
-    with pytest.raises(byteweld.CorpusError, match="changed while they were read"):
-        byteweld.count(file, runner=Changing(slice_bytes=500))
-
-
 def test_remote_work_folders(corpus, local, tmp_path, monkeypatch):
     fsspec = pytest.importorskip("fsspec")
     here = tmp_path / "here"
@@ -219,13 +193,6 @@ def test_remote_work_folders(corpus, local, tmp_path, monkeypatch):
     finally:
         if system.exists("/counting"):
             system.rm("/counting", recursive=True)
-
-
-def test_a_table_in_memory_cannot_be_divided():
-    import pyarrow as pa
-
-    with pytest.raises(TypeError, match="cannot be divided"):
-        byteweld.count(pa.table({"text": ["a"]}), runner=LocalRunner())
 
 
 def test_a_task_that_still_writes_does_not_hide_the_failure(

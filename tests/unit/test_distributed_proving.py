@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import gzip
-import os
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
@@ -203,16 +202,6 @@ def test_a_work_folder_keeps_what_tasks_have_found(tmp_path: Path, lines: Corpus
     assert not list((tmp_path / "work").iterdir())
 
 
-def test_a_changed_file_is_noticed(tmp_path: Path, lines: Corpus) -> None:
-    file = tmp_path / "a.txt"
-
-    def touch(done: int) -> None:
-        os.utime(file, ns=(0, 0))
-
-    with pytest.raises(CorpusError, match="files of the corpus changed while they were read"):
-        prove_corpus(LocalRunner(slice_bytes=10), lines, OURS, OPEN_THEIRS, progress=touch)
-
-
 def test_a_task_that_fails_is_named(lines: Corpus, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(corpus: Corpus) -> None:
         raise MemoryError("too little")
@@ -226,12 +215,6 @@ def test_a_node_with_another_version_is_refused(lines: Corpus) -> None:
     names = iter(["theirs 1", "theirs 2"])
     with pytest.raises(TaskError, match="has theirs 2, but the proof was started with theirs 1"):
         prove_corpus(LocalRunner(), lines, OURS, lambda: Encoder(next(names), SAME))
-
-
-def test_a_table_in_memory_is_refused() -> None:
-    table = pytest.importorskip("pyarrow").table({"text": ["a"]})
-    with pytest.raises(TypeError, match="cannot be divided among tasks"):
-        prove_corpus(LocalRunner(), open_corpus(table), OURS, lambda: OURS)
 
 
 # ---------------------------------------------------------------------- peers

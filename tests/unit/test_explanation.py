@@ -6,7 +6,6 @@ import ast
 import json
 import subprocess
 import sys
-from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -16,27 +15,12 @@ from hypothesis import strategies as st
 import byteweld
 from byteweld.explanation import MAX_PARTS, MAX_ROWS, explain, explain_training, merge_tree
 from byteweld.recipes import RECIPES
-from byteweld.reference import encode, pretokenize, train
+from byteweld.reference import encode, train
 from byteweld.reference.train import merge
 from byteweld.vocab import Vocabulary
 
 BYTES = {byte: bytes([byte]) for byte in range(256)}
 ABC = Vocabulary(BYTES | {256: b"bc", 257: b"ab"}, [(98, 99, 256), (97, 98, 257)])
-
-
-class Tok:
-    """The part of a tokenizer that `explain` needs, built on the reference."""
-
-    def __init__(self, vocab):
-        self.vocab = vocab
-
-    def pretokenize(self, text):
-        return pretokenize(text if isinstance(text, bytes) else text.encode(), self.vocab.pattern)
-
-    def encode_with_offsets(self, text, *, allowed_special, disallowed_special):
-        ids = encode(self.vocab, text, allowed_special)
-        ends = list(accumulate(len(self.vocab.tokens[token_id]) for token_id in ids))
-        return ids, list(zip([0, *ends], ends, strict=False))
 
 
 def with_merges(*merges, **options):
@@ -51,7 +35,7 @@ def with_merges(*merges, **options):
 
 def test_the_counterexample_abc_is_shown_in_full():
     assert (
-        str(explain(Tok(ABC), "abc"))
+        str(explain(byteweld.Tokenizer(ABC), "abc"))
         == """\
 pre-token 1: abc  (byte 0)
   bytes: 61 62 63
@@ -73,7 +57,7 @@ ids: 97 256"""
 
 def test_lowest_is_the_same_by_longest_match():
     vocab = with_merges((b"e", b"s"), (b"es", b"t"), (b"l", b"o"), (b"lo", b"w"))
-    explanation = explain(Tok(vocab), "lowest")
+    explanation = explain(byteweld.Tokenizer(vocab), "lowest")
     (pretoken,) = explanation.pretokens
     parts = [[vocab.tokens[i].decode() for i in step.parts] for step in pretoken.steps]
     assert parts[0] == list("lowest")
@@ -85,7 +69,7 @@ def test_lowest_is_the_same_by_longest_match():
 
 def test_every_pretoken_is_explained_at_its_offset():
     vocab = with_merges((b"a", b"b"), pattern="gpt2")
-    explanation = explain(Tok(vocab), "ab abé")
+    explanation = explain(byteweld.Tokenizer(vocab), "ab abé")
     assert [(p.pretoken, p.start) for p in explanation.pretokens] == [
         (b"ab", 0),
         (" abé".encode(), 2),
@@ -102,7 +86,7 @@ def test_a_difference_after_an_unk_is_counted_in_bytes_of_the_text():
         roles={"unk": 0},
         alphabet="ascii",
     )
-    (pretoken,) = explain(Tok(vocab), "éabc").pretokens
+    (pretoken,) = explain(byteweld.Tokenizer(vocab), "éabc").pretokens
     assert (pretoken.ids, pretoken.greedy_ids) == ((0, 97, 256), (0, 257, 99))
     assert pretoken.greedy_differs_at == 2
 
@@ -110,7 +94,7 @@ def test_a_difference_after_an_unk_is_counted_in_bytes_of_the_text():
 def test_a_token_found_whole_also_shows_what_merging_gives():
     tokens = BYTES | {256: b"bc", 257: b"ab", 258: b"abc"}
     merges = [(98, 99, 256), (97, 98, 257), (257, 99, 258)]
-    explanation = explain(Tok(Vocabulary(tokens, merges, ignore_merges=True)), "abc")
+    explanation = explain(byteweld.Tokenizer(Vocabulary(tokens, merges, ignore_merges=True)), "abc")
     (pretoken,) = explanation.pretokens
     assert (pretoken.ids, pretoken.looked_up, pretoken.merged_ids) == ((258,), 258, (97, 256))
     text = str(explanation)
@@ -120,24 +104,24 @@ def test_a_token_found_whole_also_shows_what_merging_gives():
 
 def test_a_rank_file_is_explained_by_the_ids_of_the_results():
     vocab = Vocabulary(BYTES | {256: b"ab", 257: b"abc"}, ranking="ranks")
-    (pretoken,) = explain(Tok(vocab), "abcx").pretokens
+    (pretoken,) = explain(byteweld.Tokenizer(vocab), "abcx").pretokens
     assert pretoken.looked_up is None
     assert [step.chosen.rank for step in pretoken.steps if step.chosen] == [256, 257]
 
 
 def test_a_single_byte_does_not_count_as_found_whole():
-    (pretoken,) = explain(Tok(Vocabulary(BYTES, ranking="ranks")), "a").pretokens
+    (pretoken,) = explain(byteweld.Tokenizer(Vocabulary(BYTES, ranking="ranks")), "a").pretokens
     assert (pretoken.ids, pretoken.looked_up) == ((97,), None)
 
 
 def test_bytes_that_are_not_utf8_are_explained():
-    explanation = explain(Tok(ABC), b"\xff\x1b")
+    explanation = explain(byteweld.Tokenizer(ABC), b"\xff\x1b")
     assert "pre-token 1: ⟨ff⟩⟨U+001B⟩  (byte 0)" in str(explanation)
     assert explanation.ids == [0xFF, 0x1B]
 
 
 def test_an_explanation_as_json_lists_each_token_once():
-    value = json.loads(json.dumps(explain(Tok(ABC), "abc").to_dict()))
+    value = json.loads(json.dumps(explain(byteweld.Tokenizer(ABC), "abc").to_dict()))
     assert value["ids"] == [97, 256]
     assert value["tokens"]["256"] == {"bytes": "6263", "text": "bc"}
     (pretoken,) = value["pretokens"]
@@ -164,7 +148,7 @@ def test_an_explanation_as_json_lists_each_token_once():
 
 def test_a_long_table_is_truncated_and_says_so():
     vocab = with_merges((b"a", b"a"))
-    explanation = explain(Tok(vocab), "a" * 60)
+    explanation = explain(byteweld.Tokenizer(vocab), "a" * 60)
     (pretoken,) = explanation.pretokens
     assert len(pretoken.steps[0].rows) == MAX_ROWS
     assert pretoken.steps[0].total_pairs == 59
@@ -174,16 +158,16 @@ def test_a_long_table_is_truncated_and_says_so():
 
 def test_a_long_pretoken_shows_the_parts_around_the_merge():
     vocab = with_merges((b"a", b"b"))
-    lines = explain(Tok(vocab), "x" * 100 + "ab" + "y" * 100).lines()
+    lines = explain(byteweld.Tokenizer(vocab), "x" * 100 + "ab" + "y" * 100).lines()
     assert "  step 1: ..." + " x" * 20 + " [a b]" + " y" * 18 + " ..." in lines
-    lines = explain(Tok(vocab), "x" * 100 + "ab").lines()
+    lines = explain(byteweld.Tokenizer(vocab), "x" * 100 + "ab").lines()
     assert "  step 1: ..." + " x" * 38 + " [a b]" in lines
 
 
 def test_a_pretoken_too_long_to_show_is_refused_unless_the_limit_is_raised():
     with pytest.raises(ValueError, match="has 1,025 bytes, too many to show"):
-        explain(Tok(ABC), "x" * 1025)
-    assert len(explain(Tok(ABC), "x" * 1025, max_pretoken_bytes=2000).ids) == 1025
+        explain(byteweld.Tokenizer(ABC), "x" * 1025)
+    assert len(explain(byteweld.Tokenizer(ABC), "x" * 1025, max_pretoken_bytes=2000).ids) == 1025
 
 
 CHAIN = with_merges(*((b"b" + b"a" * n, b"a") for n in range(1020)))
@@ -235,7 +219,7 @@ def test_a_special_token_is_a_single_node_and_an_unknown_id_an_error():
 @given(st.text("abc é", max_size=20))
 def test_explained_ids_are_the_encoded_ids(text):
     for vocab in (ABC, with_merges((b"a", b"b"), (b" ", b"ab"), pattern="gpt2")):
-        explanation = explain(Tok(vocab), text)
+        explanation = explain(byteweld.Tokenizer(vocab), text)
         assert explanation.ids == encode(vocab, text)
         for pretoken in explanation.pretokens:
             roots = tuple(pretoken.tree.nodes[root].id for root in pretoken.tree.roots)

@@ -94,41 +94,36 @@ def test_the_start_must_be_a_tokenizer(wrong):
         extend(wrong)
 
 
-def vocabulary(**options):
-    return Tokenizer(Vocabulary(BYTES | {256: b"ab"}, [(97, 98, 256)], **options))
+def made(tokens, merges=(), **options):
+    return Tokenizer(Vocabulary(BYTES | tokens, merges, **options))
+
+
+def with_ab(**options):
+    return made({256: b"ab"}, [(97, 98, 256)], **options)
+
+
+TWO_WAYS = [(97, 98, 256), (98, 99, 257), (256, 99, 258), (97, 257, 258)]
+ABC = {256: b"ab", 257: b"abc"}
 
 
 @pytest.mark.parametrize(
     ("tok", "words"),
     [
-        (Tokenizer(Vocabulary(BYTES | {256: b"abc"}, ranking="ranks")), "it has ranks"),
-        (vocabulary(normalizer=["nfc"]), "its normalizer"),
-        (vocabulary(steps=[Split("a", "removed")]), "its steps"),
-        (vocabulary(steps=["prefix-space"]), "its prefix space"),
-        (vocabulary(ignore_merges=True), "its ignore_merges"),
+        (made({256: b"abc"}, ranking="ranks"), "it has ranks"),
+        (with_ab(normalizer=["nfc"]), "its normalizer"),
+        (with_ab(steps=[Split("a", "removed")]), "its steps"),
+        (with_ab(steps=["prefix-space"]), "its prefix space"),
+        (with_ab(ignore_merges=True), "its ignore_merges"),
+        (Tokenizer(Vocabulary({97: b"a"}, alphabet="partial")), "its partial alphabet"),
         (
-            Tokenizer(Vocabulary({97: b"a", 98: b"b"}, alphabet="partial")),
-            "its partial alphabet",
-        ),
-        (
-            Tokenizer(
-                Vocabulary(
-                    BYTES | {256: b"ab", 257: b"bc", 258: b"abc"},
-                    [(97, 98, 256), (98, 99, 257), (256, 99, 258), (97, 257, 258)],
-                )
-            ),
+            made({256: b"ab", 257: b"bc", 258: b"abc"}, TWO_WAYS),
             "merges 2 and 3 both make token 258",
         ),
         (
-            Tokenizer(
-                Vocabulary(BYTES | {256: b"ab", 257: b"abc"}, [(256, 99, 257), (97, 98, 256)])
-            ),
+            made(ABC, [(256, 99, 257), (97, 98, 256)]),
             "merge 0 needs token 256, which merge 1 makes later",
         ),
-        (
-            Tokenizer(Vocabulary(BYTES | {256: b"ab", 257: b"abc"}, [(256, 99, 257)])),
-            "merge 0 needs token 256, which no merge makes",
-        ),
+        (made(ABC, [(256, 99, 257)]), "merge 0 needs token 256, which no merge makes"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

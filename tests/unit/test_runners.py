@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import byteweld
 from byteweld._folders import LocalFolder, open_folder, read_blocks
+from byteweld.corpus import open_corpus
 from byteweld.errors import FormatError
 from byteweld.jobs import LocalRunner, RankRunner, Runner, open_runner
+from byteweld.jobs.proving import prove_corpus
+from tests.helpers.sliced import Encoder
+from tests.helpers.tokenized import make_documents, write_jsonl
+
+END = {"<|endoftext|>": 256}
+TOK = byteweld.Tokenizer.from_merges({b: bytes([b]) for b in range(256)}, [], special_tokens=END)
 
 
 def fails_on_odd(item: int) -> int:
@@ -117,6 +126,67 @@ def test_without_ray_the_error_says_what_to_install(monkeypatch, tmp_path):
     import os
 
     assert "RAY_AUTH_TOKEN" not in os.environ
+
+
+# ---------------------------------------------------------------------- every verb
+
+OURS = Encoder("ours", TOK)
+# What is done with a corpus, here or in tasks; a dataset is made in `out`.
+VERBS: dict[str, Callable[..., object]] = {
+    "count": lambda corpus, **how: byteweld.count(corpus, **how),
+    "train": lambda corpus, **how: byteweld.train(corpus, vocab_size=260, **how),
+    "compare": lambda corpus, **how: byteweld.compare(TOK, TOK, corpus, **how),
+    "tokenize": lambda corpus, **how: byteweld.tokenize(corpus, TOK, out="out", **how),
+    "prove": lambda corpus, runner=None: (
+        prove_corpus(runner, open_corpus(corpus), OURS, lambda: OURS)
+        if runner
+        else [*open_corpus(corpus).documents()]
+    ),
+}
+
+
+@pytest.fixture(params=VERBS)
+def name(request, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return request.param
+
+
+@pytest.fixture
+def verb(name):
+    return VERBS[name]
+
+
+def test_errors_name_the_slice_and_the_line_of_the_file(name, verb, tmp_path):
+    lines = [json.dumps({"text": f"line {number}"}) for number in range(300)]
+    lines[250] = "{broken"
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    with pytest.raises(byteweld.CorpusError) as here:
+        verb(tmp_path / "a.jsonl")
+    # To compare and to prove is to find what comes first: the error is that of one process.
+    is_of_task = name not in ("compare", "prove")
+    with pytest.raises(byteweld.TaskError if is_of_task else byteweld.CorpusError) as found:
+        verb(tmp_path / "a.jsonl", runner=LocalRunner(slice_bytes=1000))
+    assert str(found.value).endswith(str(here.value)) and ":251: " in str(here.value)
+    assert str(found.value).startswith("slice 5 (" if is_of_task else str(here.value))
+
+
+def test_a_corpus_that_changes_meanwhile_is_an_error(verb, tmp_path):
+    file = write_jsonl(tmp_path / "a.jsonl", make_documents(50))
+
+    class Changing(LocalRunner):
+        def _run(self, function, items):
+            for result in super()._run(function, items):
+                file.touch()
+                yield result
+
+    with pytest.raises(byteweld.CorpusError, match=r"changed (while they were|since the work)"):
+        verb(file, runner=Changing(slice_bytes=500))
+
+
+def test_what_is_in_memory_cannot_be_divided(verb):
+    table = pytest.importorskip("pyarrow").table({"text": ["a"]})
+    with pytest.raises(TypeError, match="cannot be divided among tasks"):
+        verb(table, runner=LocalRunner())
 
 
 # ---------------------------------------------------------------------- folders

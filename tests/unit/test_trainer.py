@@ -14,6 +14,8 @@ from byteweld import (
     UnsupportedError,
 )
 
+DOCUMENT = " ".join(f"{a}{b}{c}" for a in "abcdefg" for b in "hijklmn" for c in "opqrstu")
+
 
 def train(*documents, **options):
     defaults = {"recipe": "plain", "vocab_size": 300}
@@ -38,12 +40,6 @@ def test_the_error_for_a_small_size_lists_what_the_minimum_includes():
         train(recipe="from-scratch", vocab_size=258, special_tokens=["x", "y", "z"])
     with pytest.raises(ValueError, match=r"^vocab_size must be >= 256, got 255$"):
         train(recipe="bpetite", vocab_size=255)
-
-
-@pytest.mark.parametrize("size", ["300", 300.0, None, True, [300]])
-def test_a_size_is_an_integer(size):
-    with pytest.raises(TypeError, match="vocab_size"):
-        train(vocab_size=size)
 
 
 def test_the_size_is_checked_before_the_corpus_is_read():
@@ -94,8 +90,7 @@ def test_training_says_what_it_learned():
 
 def test_progress_is_start_every_hundredth_merge_and_complete():
     events: list[TrainingEvent] = []
-    document = " ".join(f"{a}{b}{c}" for a in "abcdefg" for b in "hijklmn" for c in "opqrstu")
-    tok = train(document, vocab_size=600, recipe="bpetite", progress=events.append)
+    tok = train(DOCUMENT, vocab_size=600, recipe="bpetite", progress=events.append)
     learned = tok.training.merges_learned
     assert learned > 200
     assert events[0] == TrainingEvent("start", 0, 344)
@@ -116,9 +111,8 @@ def test_an_exception_in_progress_propagates():
         if event.kind == "merge":
             raise RuntimeError("stop")
 
-    document = " ".join(f"{a}{b}{c}" for a in "abcdefg" for b in "hijklmn" for c in "opqrstu")
     with pytest.raises(RuntimeError, match="stop"):
-        train(document, vocab_size=600, progress=fail)
+        train(DOCUMENT, vocab_size=600, progress=fail)
 
 
 # ---------------------------------------------------------------------- recipes
@@ -127,12 +121,6 @@ def test_an_exception_in_progress_propagates():
 def test_an_unknown_recipe_is_an_error_with_a_suggestion():
     with pytest.raises(ValueError, match="did you mean 'from-scratch'"):
         train(recipe="from_scratch")
-
-
-@pytest.mark.parametrize("recipe", [5, b"plain", ["plain"]])
-def test_a_recipe_of_another_type_is_a_type_error(recipe):
-    with pytest.raises(TypeError, match="recipe"):
-        train(recipe=recipe)
 
 
 @pytest.mark.parametrize(
@@ -181,6 +169,8 @@ def test_an_invalid_value_is_an_error_that_names_the_field(change, words):
         {"max_token_bytes": 1.5},
         {"pattern": 5},
         {"pattern": b"a+"},
+        *({"vocab_size": size} for size in ("300", 300.0, None, True, [300])),
+        *({"recipe": recipe} for recipe in (5, b"plain", ["plain"])),
     ],
     ids=str,
 )

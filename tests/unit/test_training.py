@@ -77,12 +77,6 @@ def test_loading_ignores_the_report_of_another_vocabulary(saved, tok):
         Training.load(report_path(saved), loaded.vocab)
 
 
-def test_without_a_report_training_is_none(tok, tmp_path):
-    tok.save(tmp_path / "t.json")
-    (tmp_path / "t.training.json").unlink()
-    assert byteweld.load(tmp_path / "t.json").training is None
-
-
 BROKEN = {
     "merges_learned": [-1, 1.5, True, "1", None, 10**40],
     "count_seconds": [-1, "now", None, True],

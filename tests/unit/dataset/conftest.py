@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import byteweld
-from tests.helpers.tokenized import make_documents, make_tokenizer, write_jsonl
+from tests.helpers.tokenized import make_tokenizer, write_corpus
 
 
 @pytest.fixture(scope="session")
@@ -17,8 +17,10 @@ def tok() -> byteweld.Tokenizer:
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    folder = tmp_path / "corpus"
-    folder.mkdir()
-    for number in range(3):
-        write_jsonl(folder / f"{number}.jsonl", make_documents(70, number))
-    return folder
+    return write_corpus(tmp_path / "corpus", 3, 70)
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    """Where a dataset is made."""
+    return tmp_path / "out"

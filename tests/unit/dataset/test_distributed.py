@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from byteweld.dataset._manifest import load_manifest
 from byteweld.dataset._plan import Cutting, Piece, plan_shards
 from byteweld.jobs import LocalRunner
 from tests.helpers.sliced import Ending, MixedUp
-from tests.helpers.tokenized import EOT, digests, make_documents, write_jsonl
+from tests.helpers.tokenized import EOT, digests, make_documents, write_corpus, write_jsonl
 
 SETTINGS = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25, deadline=None
@@ -158,25 +157,7 @@ def is_complete(out: Path) -> bool:
     return (out / "manifest.json").exists() and load_manifest(out).is_complete
 
 
-@pytest.mark.parametrize("options", [{}, {"shuffle": True, "validation": 0.3, "shard_tokens": 900}])
-def test_a_run_goes_on_where_it_was(tok, corpus, tmp_path, options):
-    same = {"on_error": "skip", **options}
-    byteweld.tokenize(corpus, tok, out=tmp_path / "local", **same)
-    out = tmp_path / "tasks"
-    stops = 0
-    for _ in range(200):
-        try:
-            byteweld.tokenize(corpus, tok, out=out, runner=Ending(2, slice_bytes=4000), **same)
-            break
-        except KeyboardInterrupt:
-            stops += 1
-            assert not is_complete(out)
-    assert stops > 3
-    assert digests(out) == digests(tmp_path / "local")
-
-
-def test_only_the_same_job_is_resumed(tok, corpus, tmp_path):
-    out = tmp_path / "out"
+def test_only_the_same_job_is_resumed(tok, corpus, out):
     same = {"on_error": "skip"}
     with pytest.raises(KeyboardInterrupt):
         byteweld.tokenize(corpus, tok, out=out, runner=Ending(3, slice_bytes=1500), **same)
@@ -191,8 +172,7 @@ def test_only_the_same_job_is_resumed(tok, corpus, tmp_path):
     assert byteweld.tokenize(corpus, tok, out=out, bos=True, **same).is_complete
 
 
-def test_starting_over_removes_the_shards_of_tasks(tok, corpus, tmp_path):
-    out = tmp_path / "out"
+def test_starting_over_removes_the_shards_of_tasks(tok, corpus, out):
     same = {"on_error": "skip", "shard_tokens": 500}
     with pytest.raises(KeyboardInterrupt):
         byteweld.tokenize(corpus, tok, out=out, runner=Ending(12, slice_bytes=10**9), **same)
@@ -215,11 +195,12 @@ RESUMED = [
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Several blocks of text in each file; one of them cannot be divided."""
-    folder = tmp_path_factory.mktemp("large")
-    for number in range(3):
-        file = write_jsonl(folder / f"{number}.jsonl", make_documents(9000, number))
-    (folder / "1.jsonl.gz").write_bytes(gzip.compress(file.read_bytes(), 1))
+    """Several blocks of text in each file; one cannot be divided, one has broken records."""
+    folder = write_corpus(tmp_path_factory.mktemp("large") / "corpus", 3, 9000)
+    lines = (folder / "0.jsonl").read_text("utf-8").splitlines()
+    lines[5] = lines[4000] = lines[-1] = "{broken"
+    (folder / "0.jsonl").write_text("\n".join(lines), "utf-8")
+    (folder / "1.jsonl.gz").write_bytes(gzip.compress((folder / "2.jsonl").read_bytes(), 1))
     return folder
 
 
@@ -227,6 +208,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_any_runner_resumes_the_run_of_any_other(tok, large, tmp_path, monkeypatch, options):
     from byteweld.dataset import _stream
 
+    options = {"on_error": "skip", **options}
     byteweld.tokenize(large, tok, out=tmp_path / "once", **options)
     expected = digests(tmp_path / "once")
     monkeypatch.setattr(_stream, "_RECORD_SECONDS", 0)
@@ -281,73 +263,34 @@ def _stop_after(patch: Any, blocks: int, *, in_buckets: bool) -> None:
 # ---------------------------------------------------------------------- errors
 
 
-def test_errors_name_the_slice_and_the_line_of_the_file(tok, tmp_path):
-    lines = [json.dumps({"text": f"line {number}"}) for number in range(300)]
-    lines[250] = "{broken"
-    file = tmp_path / "a.jsonl"
-    file.write_text("\n".join(lines))
-    with pytest.raises(byteweld.CorpusError) as local:
-        byteweld.tokenize(file, tok, out=tmp_path / "local")
-    with pytest.raises(byteweld.TaskError) as found:
-        byteweld.tokenize(file, tok, out=tmp_path / "out", runner=LocalRunner(slice_bytes=1000))
-    assert str(found.value).startswith("slice 5 (")
-    assert str(found.value).endswith(str(local.value))
-    assert ":251: " in str(found.value)
-
-
-def test_max_failures_shows_all_causes_and_a_second_run_does_the_rest(tok, tmp_path):
-    folder = tmp_path / "corpus"
-    folder.mkdir()
-    for number in range(6):
-        write_jsonl(folder / f"{number}.jsonl", make_documents(10, number))
+def test_max_failures_shows_all_causes_and_a_second_run_does_the_rest(tok, tmp_path, out):
+    folder = write_corpus(tmp_path / "corpus", 6, 10)
     for number in (1, 4):
         with (folder / f"{number}.jsonl").open("ab") as file:
             file.write(b"{broken\n")
     largest = max(file.stat().st_size for file in folder.iterdir())
     runner = LocalRunner(slice_bytes=largest, max_failures=5)  # about a file in each slice
     with pytest.raises(byteweld.TaskError) as found:
-        byteweld.tokenize(folder, tok, out=tmp_path / "out", runner=runner)
+        byteweld.tokenize(folder, tok, out=out, runner=runner)
     assert len(found.value.failures) == 2
     assert "2 tasks failed" in str(found.value)
     assert "1.jsonl" in found.value.failures[0] and "4.jsonl" in found.value.failures[1]
     # What is done is done: the same call only encodes the rest.
-    done = list((tmp_path / "out").rglob("slices/*.json"))
+    done = list(out.rglob("slices/*.json"))
     assert len(done) == len(divide(open_corpus(folder), largest)) - 2
 
 
-@pytest.mark.parametrize("source", ["documents", "table"])
-def test_documents_in_memory_cannot_be_divided(tok, tmp_path, source):
-    pa = pytest.importorskip("pyarrow")
-    given: dict[str, Any] = (
-        {"documents": ["a"]} if source == "documents" else {"source": pa.table({"text": ["a"]})}
-    )
-    with pytest.raises(TypeError, match="cannot be divided among tasks"):
-        byteweld.tokenize(tokenizer=tok, out=tmp_path / "out", runner=LocalRunner(), **given)
-
-
-def test_a_corpus_that_changes_meanwhile_is_an_error(tok, tmp_path):
-    file = write_jsonl(tmp_path / "a.jsonl", make_documents(50))
-
-    class Changing(LocalRunner):
-        def _run(self, function, items):
-            yield from super()._run(function, items)
-            file.touch()
-
-    with pytest.raises(byteweld.CorpusError, match="the file changed since the work began"):
-        byteweld.tokenize(file, tok, out=tmp_path / "out", runner=Changing(slice_bytes=500))
-
-
-def test_a_folder_that_a_machine_does_not_see_is_an_error(tok, tmp_path):
+def test_a_folder_that_a_machine_does_not_see_is_an_error(tok, tmp_path, out):
     """As on a node where the folder of the result is another one."""
     file = write_jsonl(tmp_path / "a.jsonl", make_documents(50))
 
     class Elsewhere(LocalRunner):
         def _run(self, function, items):
-            (tmp_path / "out/.unfinished/job.json").unlink()
+            (out / ".unfinished/job.json").unlink()
             yield from super()._run(function, items)
 
     with pytest.raises(byteweld.TaskError, match="is not the work folder of this job on"):
-        byteweld.tokenize(file, tok, out=tmp_path / "out", runner=Elsewhere())
+        byteweld.tokenize(file, tok, out=out, runner=Elsewhere())
 
 
 def test_remote_folders(tok, corpus, tmp_path):

@@ -26,7 +26,7 @@ from byteweld.dataset import _stream
 from byteweld.dataset._manifest import load_manifest
 from byteweld.jobs import LocalRunner
 from tests.harness.kill import Events
-from tests.helpers.tokenized import digests, make_documents, make_tokenizer, write_jsonl
+from tests.helpers.tokenized import digests, make_tokenizer, write_corpus
 
 JOBS = {
     "flat": {"format": "flat"},
@@ -47,9 +47,7 @@ EXAMPLES = int(os.environ.get("BYTEWELD_EXAMPLES", "1"))
 def place(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("kills")
     make_tokenizer().save(folder / "tokenizer.json")
-    (folder / "corpus").mkdir()
-    for number in range(4):
-        write_jsonl(folder / f"corpus/{number}.jsonl", make_documents(9000, number))
+    write_corpus(folder / "corpus", 4, 9000)
     return folder
 
 

@@ -265,12 +265,6 @@ def test_megatron_with_ids_of_no_document_is_refused(tmp_path):
         FORMATS["megatron"].open(tmp_path, entry, manifest)
 
 
-def test_opening_does_not_copy_ids(tmp_path):
-    found = FLAT.open(tmp_path, *write_shard(FLAT, tmp_path, DOCUMENTS))
-    assert not found[0].flags.owndata
-    assert not found[0].flags.writeable
-
-
 # ---------------------------------------------------------------------------- frozen files
 
 

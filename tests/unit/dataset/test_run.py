@@ -21,6 +21,7 @@ from tests.helpers.tokenized import (
     encoded,
     flat,
     make_documents,
+    write_corpus,
     write_jsonl,
 )
 
@@ -37,22 +38,22 @@ def joined(documents: list[list[int]]) -> list[int]:
 # ---------------------------------------------------------------------- what is written
 
 
-def test_ids_of_all_documents_in_order(tok, corpus, tmp_path):
-    manifest = byteweld.tokenize(corpus, tok, out=tmp_path / "out")
+def test_ids_of_all_documents_in_order(tok, corpus, out):
+    manifest = byteweld.tokenize(corpus, tok, out=out)
     expected = encoded(tok, documents_of(corpus))
-    assert flat(tmp_path / "out/train.bin") == joined(expected)
-    ends = flat(tmp_path / "out/train.bin.index", "uint64")
+    assert flat(out / "train.bin") == joined(expected)
+    ends = flat(out / "train.bin.index", "uint64")
     assert ends == np.cumsum([len(ids) for ids in expected]).tolist()
     assert manifest.documents == len(expected) == 210
     assert manifest.tokens == len(joined(expected))
     assert manifest.text_bytes == sum(len(text.encode()) for text in documents_of(corpus))
     names = ["manifest.json", "train.bin", "train.bin.index"]
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == names
-    assert load_manifest(tmp_path / "out") == manifest
+    assert sorted(path.name for path in out.iterdir()) == names
+    assert load_manifest(out) == manifest
 
 
-def test_manifest_names_sources_tokenizer_and_special_text(tok, corpus, tmp_path):
-    manifest = byteweld.tokenize(corpus, tok, out=tmp_path / "out")
+def test_manifest_names_sources_tokenizer_and_special_text(tok, corpus, out):
+    manifest = byteweld.tokenize(corpus, tok, out=out)
     assert manifest.is_complete
     assert manifest.tokenizer["fingerprint"] == tok.vocab.fingerprint
     assert manifest.tokenizer["eot"] == {"text": EOT, "id": tok.eot_token}
@@ -65,35 +66,35 @@ def test_manifest_names_sources_tokenizer_and_special_text(tok, corpus, tmp_path
         assert source.documents == 70
         assert source.xxh3_128 is not None and len(source.xxh3_128) == 32
     assert len({source.xxh3_128 for source in manifest.sources}) == 3
-    digest = digests(tmp_path / "out")
+    digest = digests(out)
     for file in manifest.shards[0].files:
         assert digest[file.name] == file.sha256
-        assert (tmp_path / "out" / file.name).stat().st_size == file.size
+        assert (out / file.name).stat().st_size == file.size
 
 
 @pytest.mark.parametrize("eot", ["append", "prepend", "none"])
 @pytest.mark.parametrize("bos", [False, True])
-def test_marks(tok, corpus, tmp_path, eot, bos):
-    byteweld.tokenize(corpus, tok, out=tmp_path / "out", eot=eot, bos=bos)
+def test_marks(tok, corpus, out, eot, bos):
+    byteweld.tokenize(corpus, tok, out=out, eot=eot, bos=bos)
     expected = encoded(tok, documents_of(corpus), eot, bos=bos)
-    assert flat(tmp_path / "out/train.bin") == joined(expected)
+    assert flat(out / "train.bin") == joined(expected)
 
 
-def test_another_eot_token_by_name(tok, corpus, tmp_path):
-    byteweld.tokenize(corpus, tok, out=tmp_path / "out", eot_token="<|start|>")
-    assert flat(tmp_path / "out/train.bin")[-1] == tok.vocab.roles["bos"]
+def test_another_eot_token_by_name(tok, corpus, out):
+    byteweld.tokenize(corpus, tok, out=out, eot_token="<|start|>")
+    assert flat(out / "train.bin")[-1] == tok.vocab.roles["bos"]
 
 
-def test_special_text_as_ids(tok, corpus, tmp_path):
-    byteweld.tokenize(corpus, tok, out=tmp_path / "out", special_text="special", eot="none")
+def test_special_text_as_ids(tok, corpus, out):
+    byteweld.tokenize(corpus, tok, out=out, special_text="special", eot="none")
     expected = [tok.encode(text, allowed_special="all") for text in documents_of(corpus)]
-    assert flat(tmp_path / "out/train.bin") == joined(expected)
+    assert flat(out / "train.bin") == joined(expected)
 
 
-def test_special_text_can_be_refused_and_names_the_document(tok, tmp_path):
+def test_special_text_can_be_refused_and_names_the_document(tok, tmp_path, out):
     corpus = write_jsonl(tmp_path / "a.jsonl", ["good", "better", f"bad {EOT}"])
     with pytest.raises(byteweld.SpecialTokenError, match="document 2 of this run"):
-        byteweld.tokenize(corpus, tok, out=tmp_path / "out", special_text="fail")
+        byteweld.tokenize(corpus, tok, out=out, special_text="fail")
 
 
 def test_validation_split_is_by_document_and_by_seed(tok, corpus, tmp_path):
@@ -132,10 +133,10 @@ def test_shuffle_is_a_permutation_by_seed(tok, corpus, tmp_path):
     assert orders[0] == orders[1] != orders[2] != expected != orders[0]
 
 
-def test_shards_end_with_documents(tok, corpus, tmp_path):
-    manifest = byteweld.tokenize(corpus, tok, out=tmp_path / "out", shard_tokens=1000)
+def test_shards_end_with_documents(tok, corpus, out):
+    manifest = byteweld.tokenize(corpus, tok, out=out, shard_tokens=1000)
     expected = encoded(tok, documents_of(corpus))
-    shards = [flat(tmp_path / "out" / shard.files[0].name) for shard in manifest.shards]
+    shards = [flat(out / shard.files[0].name) for shard in manifest.shards]
     assert joined(shards) == joined(expected)
     assert len(shards) > 3 and [s.number for s in manifest.shards] == list(range(len(shards)))
     ends = set(np.cumsum([len(ids) for ids in expected]).tolist())
@@ -144,8 +145,7 @@ def test_shards_end_with_documents(tok, corpus, tmp_path):
     assert all(1000 <= len(shard) < 1000 + longest for shard in shards[:-1])
 
 
-def test_llmc_shards_have_exactly_so_many_tokens(tok, corpus, tmp_path):
-    out = tmp_path / "out"
+def test_llmc_shards_have_exactly_so_many_tokens(tok, corpus, out):
     manifest = byteweld.tokenize(corpus, tok, out=out, format="llmc", shard_tokens=777)
     shards = [flat(out / shard.files[0].name, header_bytes=1024) for shard in manifest.shards]
     assert joined(shards) == joined(encoded(tok, documents_of(corpus), "prepend"))
@@ -155,8 +155,7 @@ def test_llmc_shards_have_exactly_so_many_tokens(tok, corpus, tmp_path):
 
 
 @pytest.mark.parametrize("shard_tokens", [None, 500])
-def test_packed_rows_and_what_is_dropped(tok, corpus, tmp_path, shard_tokens):
-    out = tmp_path / "out"
+def test_packed_rows_and_what_is_dropped(tok, corpus, out, shard_tokens):
     manifest = byteweld.tokenize(
         corpus, tok, out=out, format="npy", pack=64, shard_tokens=shard_tokens
     )
@@ -182,53 +181,44 @@ def test_no_option_depends_on_the_number_of_threads(tok, corpus, tmp_path, forma
 
 @pytest.mark.parametrize("format", sorted(byteweld.DATASET_FORMATS))
 @pytest.mark.parametrize("count", [0, 1])
-def test_hardly_any_documents(tok, tmp_path, format, count):
+def test_hardly_any_documents(tok, tmp_path, out, format, count):
     corpus = write_jsonl(tmp_path / "a.jsonl", ["the cat"] * count)
-    out = tmp_path / "out"
     manifest = byteweld.tokenize(corpus, tok, out=out, format=format, validation=0.5)
     assert manifest.documents == count
     assert [shard.split for shard in manifest.shards] == ["train", "validation"]
 
 
-def test_long_documents_are_not_cut(tok, tmp_path):
+def test_long_documents_are_not_cut(tok, tmp_path, out):
     text = " ".join(make_documents(30_000, 5))
     (tmp_path / "long.txt").write_text(text)
     (tmp_path / "short.txt").write_text("the end")
     files = [tmp_path / "long.txt", tmp_path / "short.txt"]
     assert len(text) > 4_000_000
-    out = tmp_path / "out"
     manifest = byteweld.tokenize(files, tok, out=out, format="megatron", num_threads=2)
     expected = encoded(tok, [text, "the end"])
     assert flat(out / manifest.shards[0].files[0].name) == joined(expected)
     assert manifest.documents == 2
 
 
-def test_documents_in_memory(tok, tmp_path):
-    texts = make_documents(300, 8)
-    manifest = byteweld.tokenize(documents=iter(texts), tokenizer=tok, out=tmp_path / "out")
-    assert flat(tmp_path / "out/train.bin") == joined(encoded(tok, texts))
-    assert manifest.sources[0].name == "documents" and manifest.sources[0].documents == 300
-
-
-def test_documents_in_memory_that_are_not_utf8(tok, tmp_path):
+def test_documents_in_memory_that_are_not_utf8(tok, out):
     with pytest.raises(ValueError, match=r"documents\[1\] is not UTF-8"):
-        byteweld.tokenize(documents=["a", b"\xff"], tokenizer=tok, out=tmp_path / "out")
+        byteweld.tokenize(documents=["a", b"\xff"], tokenizer=tok, out=out)
 
 
-def test_files_and_documents_together(tok, corpus, tmp_path):
+def test_files_and_documents_together(tok, corpus, out):
     texts = make_documents(20, 9)
-    out = tmp_path / "out"
-    manifest = byteweld.tokenize(corpus, tok, documents=texts, out=out)
+    manifest = byteweld.tokenize(corpus, tok, documents=iter(texts), out=out)
     assert flat(out / "train.bin") == joined(encoded(tok, [*documents_of(corpus), *texts]))
     assert [source.documents for source in manifest.sources] == [70, 70, 70, 20]
+    assert manifest.sources[-1].name == "documents"
 
 
-def test_an_arrow_table(tok, tmp_path):
+def test_an_arrow_table(tok, out):
     pyarrow = pytest.importorskip("pyarrow")
     texts = make_documents(50, 4)
     table = pyarrow.table({"body": texts})
-    byteweld.tokenize(table, tok, out=tmp_path / "out", field="body")
-    assert flat(tmp_path / "out/train.bin") == joined(encoded(tok, texts))
+    byteweld.tokenize(table, tok, out=out, field="body")
+    assert flat(out / "train.bin") == joined(encoded(tok, texts))
 
 
 def test_every_kind_of_file_gives_the_same_ids(tok, tmp_path):
@@ -249,37 +239,36 @@ def test_every_kind_of_file_gives_the_same_ids(tok, tmp_path):
 # ---------------------------------------------------------------------- broken records
 
 
-def test_skipped_records_are_listed(tok, tmp_path):
+def test_skipped_records_are_listed(tok, tmp_path, out):
     corpus = tmp_path / "a.jsonl"
     corpus.write_bytes(
         b'{"text": "one"}\nnot json\n{"text": null}\n{"other": 1}\n{"text": "\xff"}\n'
         b'{"text": "two"}\n'
     )
-    manifest = byteweld.tokenize(corpus, tok, out=tmp_path / "out", on_error="skip")
-    assert flat(tmp_path / "out/train.bin") == joined(encoded(tok, ["one", "two"]))
+    manifest = byteweld.tokenize(corpus, tok, out=out, on_error="skip")
+    assert flat(out / "train.bin") == joined(encoded(tok, ["one", "two"]))
     assert manifest.skipped_documents == 4
     assert [skip.line for skip in manifest.skipped] == [2, 3, 4, 5]
     assert [skip.offset for skip in manifest.skipped] == [16, 25, 40, 53]
     assert all(skip.source == str(corpus) and skip.reason for skip in manifest.skipped)
 
 
-def test_broken_records_fail_by_default_and_may_be_skipped_in_the_next_run(tok, tmp_path):
+def test_broken_records_fail_by_default_and_may_be_skipped_in_the_next_run(tok, tmp_path, out):
     corpus = tmp_path / "a.jsonl"
     corpus.write_text('{"text": "one"}\nnot json\n{"text": "two"}\n')
     with pytest.raises(byteweld.CorpusError, match=r"a.jsonl:2"):
-        byteweld.tokenize(corpus, tok, out=tmp_path / "out")
-    assert not (tmp_path / "out/train.bin").exists()
-    byteweld.tokenize(corpus, tok, out=tmp_path / "out", on_error="skip")
-    assert flat(tmp_path / "out/train.bin") == joined(encoded(tok, ["one", "two"]))
+        byteweld.tokenize(corpus, tok, out=out)
+    assert not (out / "train.bin").exists()
+    byteweld.tokenize(corpus, tok, out=out, on_error="skip")
+    assert flat(out / "train.bin") == joined(encoded(tok, ["one", "two"]))
 
 
-def test_the_rest_of_an_archive_that_was_cut_can_be_skipped(tok, tmp_path):
+def test_the_rest_of_an_archive_that_was_cut_can_be_skipped(tok, tmp_path, out):
     texts = make_documents(2000, 3)
     whole = write_jsonl(tmp_path / "a.jsonl", texts).read_bytes()
     cut = tmp_path / "b.jsonl.gz"
     cut.write_bytes(gzip.compress(whole, 1)[:-2000])
     corpus = [cut, tmp_path / "a.jsonl"]
-    out = tmp_path / "out"
     with pytest.raises(
         byteweld.CorpusError, match=r"b.jsonl.gz: byte \d+: the archive is truncated"
     ):
@@ -296,24 +285,24 @@ def test_the_rest_of_an_archive_that_was_cut_can_be_skipped(tok, tmp_path):
     assert byteweld.verify(out, corpus, tokenizer=tok).problems == ()
 
 
-def test_text_that_is_not_utf8_is_an_error(tok, tmp_path):
+def test_text_that_is_not_utf8_is_an_error(tok, tmp_path, out):
     corpus = tmp_path / "a.txt"
     corpus.write_bytes(b"good \xff bad")
     with pytest.raises(byteweld.CorpusError, match="UTF-8"):
-        byteweld.tokenize(corpus, tok, out=tmp_path / "out")
-    byteweld.tokenize(corpus, tok, out=tmp_path / "out", on_error="replace")
-    assert flat(tmp_path / "out/train.bin") == joined(encoded(tok, ["good \ufffd bad"]))
+        byteweld.tokenize(corpus, tok, out=out)
+    byteweld.tokenize(corpus, tok, out=out, on_error="replace")
+    assert flat(out / "train.bin") == joined(encoded(tok, ["good \ufffd bad"]))
 
 
 # ---------------------------------------------------------------------- what is refused
 
 
-def test_no_end_of_text_token(tmp_path):
+def test_no_end_of_text_token(out):
     tok = byteweld.train(documents=["the cat"], vocab_size=258)
     with pytest.raises(ValueError, match=r"no end-of-text token.*eot_token=.*eot="):
-        byteweld.tokenize(documents=["a"], tokenizer=tok, out=tmp_path / "out")
-    byteweld.tokenize(documents=["a"], tokenizer=tok, out=tmp_path / "out", eot="none")
-    assert flat(tmp_path / "out/train.bin") == [97]
+        byteweld.tokenize(documents=["a"], tokenizer=tok, out=out)
+    byteweld.tokenize(documents=["a"], tokenizer=tok, out=out, eot="none")
+    assert flat(out / "train.bin") == [97]
 
 
 @pytest.mark.parametrize(
@@ -341,21 +330,20 @@ def test_no_end_of_text_token(tmp_path):
         ({"shard_tokens": 2**31, "format": "llmc"}, "has at most 2147483647"),
     ],
 )
-def test_options_are_checked_before_anything_is_written(tok, corpus, tmp_path, options, message):
+def test_options_are_checked_before_anything_is_written(tok, corpus, out, options, message):
     with pytest.raises(ValueError, match=message):
-        byteweld.tokenize(corpus, tok, out=tmp_path / "out", **options)
-    assert not (tmp_path / "out").exists()
+        byteweld.tokenize(corpus, tok, out=out, **options)
+    assert not out.exists()
 
 
-def test_an_unknown_option_and_no_tokenizer(tok, corpus, tmp_path):
+def test_an_unknown_option_and_no_tokenizer(tok, corpus, out):
     with pytest.raises(TypeError, match="unknown option 'packing'"):
-        byteweld.tokenize(corpus, tok, out=tmp_path / "out", packing=3)
+        byteweld.tokenize(corpus, tok, out=out, packing=3)
     with pytest.raises(TypeError, match="must be a Tokenizer"):
-        byteweld.tokenize(corpus, out=tmp_path / "out")
+        byteweld.tokenize(corpus, out=out)
 
 
-def test_a_folder_with_other_files_is_left_alone(tok, corpus, tmp_path):
-    out = tmp_path / "out"
+def test_a_folder_with_other_files_is_left_alone(tok, corpus, tmp_path, out):
     out.mkdir()
     (out / "mine.txt").write_text("keep")
     for overwrite in (False, True):
@@ -367,8 +355,7 @@ def test_a_folder_with_other_files_is_left_alone(tok, corpus, tmp_path):
         byteweld.tokenize(corpus, tok, out=tmp_path / "file")
 
 
-def test_a_complete_dataset_is_not_made_again(tok, corpus, tmp_path):
-    out = tmp_path / "out"
+def test_a_complete_dataset_is_not_made_again(tok, corpus, out):
     first = byteweld.tokenize(corpus, tok, out=out)
     before = {path: path.stat().st_mtime_ns for path in out.iterdir()}
     assert byteweld.tokenize(corpus, tok, out=out) == first
@@ -381,8 +368,7 @@ def test_a_complete_dataset_is_not_made_again(tok, corpus, tmp_path):
     assert not (out / "train.bin").exists()
 
 
-def test_two_runs_at_once(tok, corpus, tmp_path):
-    out = tmp_path / "out"
+def test_two_runs_at_once(tok, corpus, out):
     inside, go_on = threading.Event(), threading.Event()
 
     def wait(event: make.Progress) -> None:
@@ -407,15 +393,10 @@ def test_two_runs_at_once(tok, corpus, tmp_path):
 @pytest.fixture
 def large(tmp_path: Path) -> Path:
     """Several blocks of text."""
-    folder = tmp_path / "large"
-    folder.mkdir()
-    for number in range(3):
-        write_jsonl(folder / f"{number}.jsonl", make_documents(9000, number))
-    return folder
+    return write_corpus(tmp_path / "large", 3, 9000)
 
 
-def test_an_unfinished_dataset_names_what_changed(tok, large, tmp_path, monkeypatch):
-    out = tmp_path / "out"
+def test_an_unfinished_dataset_names_what_changed(tok, large, out, monkeypatch):
     receive = _stream.EncodingPass._receive
 
     def stop(self, *block) -> None:
@@ -450,7 +431,7 @@ def test_an_unfinished_dataset_names_what_changed(tok, large, tmp_path, monkeypa
     assert load_manifest(out).documents == 18_000
 
 
-def test_a_source_that_vanishes_later(tok, large, tmp_path, monkeypatch):
+def test_a_source_that_vanishes_later(tok, large, tmp_path, out, monkeypatch):
     for number in range(3, 9):  # more than is read ahead
         shutil.copyfile(large / f"{number % 3}.jsonl", large / f"{number}.jsonl")
     last, kept = large / "8.jsonl", tmp_path / "kept.jsonl"
@@ -463,10 +444,10 @@ def test_a_source_that_vanishes_later(tok, large, tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch, pytest.raises(FileNotFoundError, match=r"8.jsonl"):
         patch.setattr(_stream.EncodingPass, "_receive", remove)
-        byteweld.tokenize(large, tok, out=tmp_path / "out", num_threads=1)
+        byteweld.tokenize(large, tok, out=out, num_threads=1)
     kept.rename(last)
     seen: list[make.Progress] = []
-    byteweld.tokenize(large, tok, out=tmp_path / "out", progress=seen.append)
+    byteweld.tokenize(large, tok, out=out, progress=seen.append)
     assert seen[0].documents > 7 * 9000  # it did not start over
     byteweld.tokenize(large, tok, out=tmp_path / "once")
-    assert digests(tmp_path / "out") == digests(tmp_path / "once")
+    assert digests(out) == digests(tmp_path / "once")

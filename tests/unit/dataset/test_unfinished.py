@@ -55,9 +55,8 @@ def killed_before_the_manifest(corpus: Path, tok: byteweld.Tokenizer, out: Path,
 
 
 @pytest.mark.parametrize("format", ["flat", "olmo", "mds"])
-def test_killed_between_the_first_shard_and_the_manifest(tok, corpus, tmp_path, format):
+def test_killed_between_the_first_shard_and_the_manifest(tok, corpus, tmp_path, out, format):
     byteweld.tokenize(corpus, tok, out=tmp_path / "once", format=format, validation=0.5)
-    out = tmp_path / "out"
     killed_before_the_manifest(corpus, tok, out, format=format, validation=0.5)
     assert {path.name for path in out.iterdir()} > {".unfinished"}
     byteweld.tokenize(corpus, tok, out=out, format=format, validation=0.5)
@@ -65,16 +64,14 @@ def test_killed_between_the_first_shard_and_the_manifest(tok, corpus, tmp_path, 
 
 
 @pytest.mark.parametrize("format", ["flat", "olmo"])
-def test_starting_over_leaves_no_file_of_a_killed_run(tok, corpus, tmp_path, format):
+def test_starting_over_leaves_no_file_of_a_killed_run(tok, corpus, tmp_path, out, format):
     byteweld.tokenize(corpus, tok, out=tmp_path / "once", format="npy")
-    out = tmp_path / "out"
     killed_before_the_manifest(corpus, tok, out, format=format, validation=0.5)
     byteweld.tokenize(corpus, tok, out=out, format="npy", overwrite=True)
     assert digests(out) == digests(tmp_path / "once")
 
 
-def test_starting_over_removes_nothing_outside(tok, corpus, tmp_path):
-    out = tmp_path / "out"
+def test_starting_over_removes_nothing_outside(tok, corpus, tmp_path, out):
     killed_before_the_manifest(corpus, tok, out)
     (tmp_path / "precious").write_text("")
     names = ["../precious", str(tmp_path / "precious"), 7]
@@ -85,9 +82,9 @@ def test_starting_over_removes_nothing_outside(tok, corpus, tmp_path):
         assert (tmp_path / "precious").exists()
 
 
-def test_shards_that_the_manifest_does_not_list_yet_are_kept(tok, corpus, tmp_path, monkeypatch):
-    out = tmp_path / "out"
-
+def test_shards_that_the_manifest_does_not_list_yet_are_kept(
+    tok, corpus, tmp_path, out, monkeypatch
+):
     def killed(self, folder) -> None:
         raise KeyboardInterrupt
 
@@ -106,10 +103,9 @@ def test_shards_that_the_manifest_does_not_list_yet_are_kept(tok, corpus, tmp_pa
 # ---------------------------------------------------------------------- what may change
 
 
-def test_special_text_that_was_refused_may_be_allowed(tok, tmp_path):
+def test_special_text_that_was_refused_may_be_allowed(tok, tmp_path, out):
     texts = ["some text"] * 100
     corpus = write_jsonl(tmp_path / "a.jsonl", [*texts, f"a {EOT}"])
-    out = tmp_path / "out"
     with pytest.raises(byteweld.SpecialTokenError):
         byteweld.tokenize(corpus, tok, out=out, special_text="fail")
     byteweld.tokenize(corpus, tok, out=out, special_text="special")
@@ -117,9 +113,8 @@ def test_special_text_that_was_refused_may_be_allowed(tok, tmp_path):
     assert digests(out) == digests(tmp_path / "once")
 
 
-def test_on_error_may_change_once(tok, broken, tmp_path):
+def test_on_error_may_change_once(tok, broken, tmp_path, out):
     (broken / "3.txt").write_bytes(b"\xff")
-    out = tmp_path / "out"
     with pytest.raises(byteweld.CorpusError):
         byteweld.tokenize(broken, tok, out=out)
 
@@ -136,8 +131,7 @@ def test_on_error_may_change_once(tok, broken, tmp_path):
     assert digests(out) == digests(tmp_path / "once")
 
 
-def test_a_run_that_did_nothing_is_forgotten(tok, corpus, tmp_path):
-    out = tmp_path / "out"
+def test_a_run_that_did_nothing_is_forgotten(tok, corpus, tmp_path, out):
     with pytest.raises(byteweld.CorpusError, match='no field "nothing"'):
         byteweld.tokenize(corpus, tok, out=out, field="nothing", shuffle=True)
     byteweld.tokenize(corpus, tok, out=out)
@@ -149,8 +143,7 @@ def test_a_run_that_did_nothing_is_forgotten(tok, corpus, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["job.json", "facts.json", "stream/0000000.json"])
-def test_every_byte_of_a_record_counts(tok, broken, tmp_path, name):
-    out = tmp_path / "out"
+def test_every_byte_of_a_record_counts(tok, broken, out, name):
     with pytest.raises(byteweld.CorpusError):
         byteweld.tokenize(broken, tok, out=out, shuffle=True)
     path = out / ".unfinished" / name
@@ -165,9 +158,8 @@ def test_every_byte_of_a_record_counts(tok, broken, tmp_path, name):
 
 
 @pytest.mark.parametrize("value", [None, [], {"files": 1}, [1, {}], [[[], [], False], {"a": -1}]])
-def test_records_of_other_values_are_damaged(tok, broken, tmp_path, value):
+def test_records_of_other_values_are_damaged(tok, broken, out, value):
     """Whatever wrote them: what other processes wrote is checked like any file."""
-    out = tmp_path / "out"
     with pytest.raises(byteweld.CorpusError):
         byteweld.tokenize(broken, tok, out=out)
     for name in ("stream/0000000.json", "job.json"):
@@ -176,8 +168,7 @@ def test_records_of_other_values_are_damaged(tok, broken, tmp_path, value):
             byteweld.tokenize(broken, tok, out=out, on_error="skip")
 
 
-def test_a_slice_whose_record_has_other_values_is_not_encoded(tok, corpus, tmp_path):
-    out = tmp_path / "out"
+def test_a_slice_whose_record_has_other_values_is_not_encoded(tok, corpus, out):
     sources = open_sources(corpus)
     make.encode_share(RankRunner(0, 1), sources, tok, str(out), Options().complete(tok))
     for value in ([{"documents": "1"}, {}], [], [{}, {}]):
@@ -277,16 +268,16 @@ def test_ctrl_c_between_any_two_lines(tok, tmp_path, monkeypatch, options):
 # ---------------------------------------------------------------------- sources
 
 
-def test_names_that_are_not_utf8_are_not_confused(tok, tmp_path):
+def test_names_that_are_not_utf8_are_not_confused(tok, tmp_path, out):
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     names = [os.fsdecode(b"\xfe.txt"), os.fsdecode(b"\xff.txt")]
     for name in names:
         (corpus / name).write_text("text")
-    byteweld.tokenize(corpus, tok, out=tmp_path / "out")
+    byteweld.tokenize(corpus, tok, out=out)
     (corpus / names[0]).write_text("longer text")
     with pytest.raises(FileExistsError, match="one of several sources with the same name"):
-        byteweld.tokenize(corpus, tok, out=tmp_path / "out")
+        byteweld.tokenize(corpus, tok, out=out)
 
 
 def test_fewer_documents_than_before(tok, tmp_path, monkeypatch):
@@ -312,9 +303,9 @@ def test_fewer_documents_than_before(tok, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("runner", ["here", "tasks"])
 @pytest.mark.parametrize("linked", ["train", ".unfinished"])
-def test_no_link_is_followed_out_of_the_folder(tok, corpus, tmp_path, linked, runner):
+def test_no_link_is_followed_out_of_the_folder(tok, corpus, tmp_path, out, linked, runner):
     """A dataset from elsewhere cannot have files removed, read or written next to it."""
-    out, precious = tmp_path / "out", tmp_path / "elsewhere"
+    precious = tmp_path / "elsewhere"
     byteweld.tokenize(corpus, tok, out=out, format="olmo", validation=0.5)
     if linked == "train":
         (out / "train").rename(precious)
@@ -341,9 +332,8 @@ def test_no_link_is_followed_out_of_the_folder(tok, corpus, tmp_path, linked, ru
         assert digests(precious) == before
 
 
-def test_a_dataset_of_links_is_read(tok, corpus, tmp_path):
+def test_a_dataset_of_links_is_read(tok, corpus, tmp_path, out):
     """As a cache of downloads has them; starting over removes the links alone."""
-    out = tmp_path / "out"
     byteweld.tokenize(corpus, tok, out=tmp_path / "blobs", format="olmo", validation=0.5)
     before = digests(tmp_path / "blobs")
     for name in before:

@@ -122,24 +122,16 @@ def test_ids_are_checked_even_if_the_hashes_agree(tmp_path, documents, expected,
 
 
 def test_prepended_tokens_and_bos(tmp_path):
-    tokenizer = {
-        "fingerprint": BYTES.vocab.fingerprint,
-        "n_vocab": 258,
-        "eot": {"text": "<|endoftext|>", "id": EOT},
-    }
     options = {"eot": "prepend", "pack": None}
-    make_dataset(tmp_path / "good", [[[EOT, 97], [EOT]]], tokenizer=tokenizer, options=options)
+    manifest = make_dataset(tmp_path / "good", [[[EOT, 97], [EOT]]], options=options)
     assert found(tmp_path / "good", tokenizer=BYTES) == []
-    make_dataset(tmp_path / "bad", [[[97, EOT], [EOT]]], tokenizer=tokenizer, options=options)
+    make_dataset(tmp_path / "bad", [[[97, EOT], [EOT]]], options=options)
     assert found(tmp_path / "bad") == [
         "train.bin, shard train 0, document 0: starts with the id 97; "
         "expected the id 257 at its start"
     ]
-    tokenizer["bos"] = {"text": "a", "id": 97}
-    options = {"eot": "append", "pack": None}
-    make_dataset(
-        tmp_path / "bos", [[[97, 5, EOT], [97, EOT]]], tokenizer=tokenizer, options=options
-    )
+    tokenizer = {**manifest.tokenizer, "bos": {"text": "a", "id": 97}}
+    make_dataset(tmp_path / "bos", [[[97, 5, EOT], [97, EOT]]], tokenizer=tokenizer)
     assert found(tmp_path / "bos", tokenizer=BYTES) == []
 
 
