@@ -243,14 +243,14 @@ def test_columns_to_keep():
 def test_columns_that_do_not_fit(names, options, message):
     tokenize = ArrowTokenizer(TOK, **options)
     batch = pa.RecordBatch.from_arrays([pa.array(["abc"])] * len(names), names)
-    with pytest.raises(CorpusError, match=message):
-        tokenize(pa.Table.from_batches([batch]))
-    with pytest.raises(CorpusError, match=message):
-        tokenize(batch)
-    with pytest.raises(CorpusError, match=message):
-        list(tokenize(iter([batch])))
-    with pytest.raises(CorpusError, match=message):
-        tokenize.output_schema(batch.schema)
+    for call in (
+        lambda: tokenize(pa.Table.from_batches([batch])),
+        lambda: tokenize(batch),
+        lambda: list(tokenize(iter([batch]))),
+        lambda: tokenize.output_schema(batch.schema),
+    ):
+        with pytest.raises(CorpusError, match=message):
+            call()
 
 
 @pytest.mark.parametrize(

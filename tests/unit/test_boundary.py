@@ -265,7 +265,7 @@ def test_many_ids_decode_as_few_do(long_tok, count, last):
 
 ERRORS = ["strict", "replace", "ignore", "backslashreplace", "surrogateescape", "surrogatepass"]
 WRONG: list[Any] = [
-    *("xmlcharrefreplace", "no such", "re\0place", "é", "\ud800", "", 5, None, b"strict"),
+    *("xmlcharrefreplace", "no such", "re\0place", "é", "\ud800", "", 5, None, b"strict")
 ]
 
 

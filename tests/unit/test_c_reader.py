@@ -476,11 +476,7 @@ def doubling() -> bytes:
     return section(tokens, merges, vocab_size=270)
 
 
-HOSTILE = {
-    "one letter": b"a",
-    "many pairs": bytes(range(97, 123)) + b" \n",
-    "in reverse": b"abcd",
-}
+HOSTILE = {"one letter": b"a", "many pairs": bytes(range(97, 123)) + b" \n", "in reverse": b"abcd"}
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -58,16 +58,8 @@ def test_what_is_neither_a_path_nor_documents_is_named(tmp_path):
     "source",
     [
         [TEXT, "another"],  # a list of strings is a list of paths
-        ["low\nlower\n"],
-        ["x" * 100_000],
-        ["é" * 200],
-        ["a\0b"],
-        ["a \ud800 b"],
-        "a \ud800 b",
-        "low\nlower",
-        "low lower",
-        "x" * 300,
-        "x/" * 5000,
+        *(["low\nlower\n"], ["x" * 100_000], ["é" * 200], ["a\0b"], ["a \ud800 b"]),
+        *("a \ud800 b", "low\nlower", "low lower", "x" * 300, "x/" * 5000),
     ],
 )
 def test_strings_that_name_no_file_get_an_error_that_says_documents(source):
@@ -95,18 +87,12 @@ def test_a_file_name_may_hold_a_newline(tmp_path):
 
 
 def test_reading_options_go_with_files_only(tmp_path):
-    for options in (
-        {"lines": True},
-        {"separator": "x"},
-        {"ext": ".md"},
-        {"field": "body"},
-        {"json_lines": True},
-        {"on_error": "skip"},
-    ):
+    every = {"separator": "x", "ext": ".md", "field": "body", "on_error": "skip"}
+    for name, value in {"lines": True, "json_lines": True, **every}.items():
         with pytest.raises(TypeError, match="how files are read"):
-            train(documents=[TEXT], **options)
+            train(documents=[TEXT], **{name: value})
         with pytest.raises(TypeError, match="how files are read"):
-            byteweld.count(Counts({b"low": 1}), **options)
+            byteweld.count(Counts({b"low": 1}), **{name: value})
     (tmp_path / "a.jsonl").write_text('{"body": "low low"}\n')
     counts = byteweld.count(tmp_path / "a.jsonl", field="body")
     assert counts.items() == [(b" low", 1), (b"low", 1)]

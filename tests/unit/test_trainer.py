@@ -5,14 +5,7 @@ from __future__ import annotations
 import pytest
 
 import byteweld
-from byteweld import (
-    RECIPES,
-    PatternError,
-    Recipe,
-    Training,
-    TrainingEvent,
-    UnsupportedError,
-)
+from byteweld import RECIPES, PatternError, Recipe, Training, TrainingEvent, UnsupportedError
 
 DOCUMENT = " ".join(f"{a}{b}{c}" for a in "abcdefg" for b in "hijklmn" for c in "opqrstu")
 

@@ -50,10 +50,7 @@ MADE = Manifest(
     documents=5,
     tokens=21,
     text_bytes=99,
-    splits={
-        "train": {"documents": 3, "tokens": 14},
-        "validation": {"documents": 2, "tokens": 7},
-    },
+    splits={"train": {"documents": 3, "tokens": 14}, "validation": {"documents": 2, "tokens": 7}},
     special_text={"<|end|>": 3},
     skipped_documents=1,
     skipped=(SkipEntry(source="a.jsonl", reason="not JSON", line=3),),

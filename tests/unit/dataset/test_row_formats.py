@@ -15,13 +15,7 @@ import pytest
 from byteweld.dataset._shard import Shard, ShardName
 from byteweld.dataset.formats import FORMATS, parquet
 from byteweld.errors import FormatError, UnsupportedError
-from tests.helpers.format_readers import (
-    files_under,
-    lengths_of,
-    put,
-    read_back,
-    read_shard,
-)
+from tests.helpers.format_readers import files_under, lengths_of, put, read_back, read_shard
 from tests.helpers.framework_writers import DOCUMENTS as FROZEN_DOCUMENTS
 from tests.helpers.framework_writers import FROZEN
 from tests.helpers.shards import make_shard, write_dataset, write_shard
