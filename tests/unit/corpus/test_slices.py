@@ -111,7 +111,7 @@ def test_slices_of_one_document_have_its_counts(
 def check_counts(folder: Path, data: bytes, size: int, recipe: byteweld.Recipe) -> None:
     file = folder / "a.txt"
     file.write_bytes(data)
-    corpus = open_corpus(file)
+    corpus = Corpus(files=(file,))  # some texts look like rank files, which open_corpus refuses
     parts = sliced(corpus, size, make_builder(recipe))
     if recipe.pattern is None and len(data) > size:
         assert len(parts) == 1
