@@ -82,7 +82,9 @@ from byteweld.jobs.runners import Here
 from byteweld.sources import Sources
 from byteweld.tokenizer import Tokenizer
 
-_DIVISION: Final = "division.json"  # in the work folder, once tasks have begun
+# In the work folder, once tasks have begun: how the corpus is divided, and the SHA-256 of that.
+_DIVISION: Final = "division.json"
+_DIVIDED: Final = "divided.json"
 _LIST_SECONDS: Final = 10.0  # between two manifests that list the shards so far
 
 
@@ -197,16 +199,21 @@ def _divide(
     slice_bytes = runner.slice_bytes if known is None else known.slice_bytes
     slices = _divide_rest(job.corpus, position, slice_bytes)
     files = [whole_file(file) for file in job.corpus.files]
+    division = known or _Division(
+        slice_bytes,
+        slice_facts(slices),
+        [f if isinstance(f, str) else os.fspath(f.absolute()) for f in files],
+        [file.number for file in _divided_files(slices)],
+    )
     if known is None:
-        division = _Division(
-            slice_bytes,
-            slice_facts(slices),
-            [f if isinstance(f, str) else os.fspath(f.absolute()) for f in files],
-            [file.number for file in _divided_files(slices)],
-        )
         write_record(work.folder, _DIVISION, division, sync=True)
-        # If two ranks have begun at once, with other slices, the tasks of one of them notice it.
-        work = work.renamed(digest_of([work.job, division]))
+    work = work.marked(_DIVIDED, digest_of([division]))
+    # Ranks may begin at the same time: all of them must divide the corpus in the same way.
+    if _division(work) != division:
+        raise FileExistsError(
+            f"{work.folder}: another rank has begun with other slices; start all ranks with the "
+            "same options"
+        )
     return work, slices
 
 

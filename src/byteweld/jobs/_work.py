@@ -62,25 +62,25 @@ class Work(NamedTuple):
     """A work folder, as tasks see it."""
 
     folder: Folder
-    job: str  # the SHA-256 of what identifies the job
+    marks: tuple[tuple[str, str], ...] = ()  # what tasks must find there: names and SHA-256
     restarted: tuple[str, ...] = ()  # what had changed, if the job started over
 
     def check(self) -> None:
         """Raise if this machine does not see the work folder of the job."""
         try:
-            found = read_record(self.folder, JOB, str)
+            found = [(name, read_record(self.folder, name, str)) for name, _ in self.marks]
         except (FileNotFoundError, FormatError):
-            found = None
-        if found != self.job:
+            found = []
+        if tuple(found) != self.marks:
             raise FileNotFoundError(
                 f"{self.folder} is not the work folder of this job on {socket.gethostname()}; "
                 "choose one that all machines see, with work= (--work)"
             )
 
-    def renamed(self, job: str) -> Work:
-        """Return the work folder under another name of the job; tasks of the old name fail."""
-        write_record(self.folder, JOB, job, sync=True)
-        return self._replace(job=job)
+    def marked(self, name: str, sha256: str) -> Work:
+        """Return the work folder with a mark; tasks with another value of it fail."""
+        write_record(self.folder, name, sha256, sync=True)
+        return self._replace(marks=(*self.marks, (name, sha256)))
 
     def facts(self) -> dict[str, Any]:
         """Return what identifies the job."""
@@ -215,7 +215,7 @@ def unfinished(path: str | os.PathLike[str]) -> Folder:
 
 def resumed(folder: Folder) -> Work:
     """Return the work folder of a job that others have begun."""
-    return Work(folder, read_record(folder, JOB, str))
+    return Work(folder, ((JOB, read_record(folder, JOB, str)),))
 
 
 def begin(
@@ -254,7 +254,7 @@ def begin(
         elif before == described:
             return known
     write_record(folder, _FACTS, described, sync=True)
-    return Work(folder, "", tuple(restarted)).renamed(digest_of([described]))
+    return Work(folder, (), tuple(restarted)).marked(JOB, digest_of([described]))
 
 
 def _run_task(work: Work, stage: Stage, task: Task, item: Any) -> tuple[int, Any]:

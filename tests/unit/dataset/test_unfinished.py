@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import resource
 import signal
@@ -296,6 +297,43 @@ def test_fewer_documents_than_before(tok, tmp_path, monkeypatch):
             byteweld.tokenize(documents=given, tokenizer=tok, out=tmp_path)
     manifest = byteweld.tokenize(documents=documents, tokenizer=tok, out=tmp_path)
     assert manifest.documents == 9000
+
+
+# ---------------------------------------------------------------------- ranks
+
+
+@pytest.mark.parametrize("slice_bytes", [2000, 3000])
+def test_ranks_may_begin_at_the_same_time(tok, corpus, tmp_path, monkeypatch, slice_bytes):
+    """One that divides the corpus in another way is noticed."""
+    out, plan = str(tmp_path / "out"), Options().complete(tok)
+    share = functools.partial(make.encode_share, tok=tok, out=out, plan=plan)
+    encode, exists = make._Making.encode, LocalFolder.exists
+
+    def begin_another(self: Any, job: Any) -> None:
+        """Before the first rank has encoded anything, begin the second, which saw no job there."""
+        unseen = {"job.json"} if slice_bytes == 2000 else {"job.json", "division.json"}
+
+        def seen(folder: LocalFolder, name: str) -> bool:
+            is_hidden = name in unseen
+            unseen.difference_update({name} - {"job.json"})  # the division is read again
+            return exists(folder, name) and not is_hidden
+
+        monkeypatch.setattr(make._Making, "encode", encode)
+        with monkeypatch.context() as patch:
+            patch.setattr(LocalFolder, "exists", seen)
+            share(RankRunner(1, 2, slice_bytes=slice_bytes), open_sources(corpus))
+        encode(self, job)
+
+    monkeypatch.setattr(make._Making, "encode", begin_another)
+    first = RankRunner(0, 2, slice_bytes=2000)
+    if slice_bytes != 2000:
+        with pytest.raises(byteweld.TaskError, match="is not the work folder of this job"):
+            share(first, open_sources(corpus))
+        return
+    share(first, open_sources(corpus))
+    make.merge_ranks(out, LocalRunner())
+    byteweld.tokenize(corpus, tok, out=tmp_path / "once")
+    assert digests(tmp_path / "out") == digests(tmp_path / "once")
 
 
 # ---------------------------------------------------------------------- links
