@@ -128,12 +128,13 @@ def test_a_peer_is_opened_in_the_workers(ray_cluster: Any, tmp_path: Path) -> No
 
 # ---------------------------------------------------------------------- the command line
 
+PROGRESS = re.compile(r"^(comparing|proving): .* left\n", re.MULTILINE)  # of a slow run
 RATES = re.compile(r" +\d+(?:\.\d)? m?s(?: +\d+\.\d MB/s(?: per thread)?)?$", re.MULTILINE)
 
 
 def timeless_run(folder: Path, *arguments: str, **environment: str) -> tuple[int, list[str], str]:
     code, out, said = run_byteweld(folder, *arguments, **environment)
-    return code, RATES.sub("", out).splitlines(), said
+    return code, RATES.sub("", out).splitlines(), PROGRESS.sub("", said)
 
 
 @pytest.mark.parametrize("where", ["its own cluster", "a cluster that is there"])
