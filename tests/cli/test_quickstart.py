@@ -16,7 +16,7 @@ EXPECTED = r"""corpus
 (  a small corpus: this Python was installed without most of its source files
 )?
 training
-  [\d.]+ m?s, \S+ [kM]B/s: counting [\d.]+ m?s, merging [\d.]+ m?s
+  [\d.]+ m?s(, \S+ [kM]B/s)?: counting [\d.]+ m?s, merging [\d.]+ m?s
   [\d,]+ pre-tokens, [\d,]+ distinct
   learned 243 of 243 merges; stopped because the vocabulary has the requested size
   500 tokens, \d\.\d\d bytes per token
