@@ -14,7 +14,6 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import IO, Any, BinaryIO, Literal, NoReturn
 
 from byteweld._amounts import amount as amount
@@ -279,19 +278,21 @@ def progress(
             yield work.advance
 
 
-@dataclass
 class _Work:
     """Some work: how much of it is done, at which rate."""
 
-    what: str
-    total: int | None
-    unit: Unit
-    already: int
-    is_compressed: bool
-    detail: Callable[[], str]
-
-    def __post_init__(self) -> None:
-        self.done = self.already
+    def __init__(
+        self,
+        what: str,
+        total: int | None,
+        unit: Unit,
+        already: int,
+        is_compressed: bool,
+        detail: Callable[[], str],
+    ) -> None:
+        self.what, self.total, self.unit = what, total, unit
+        self.is_compressed, self.detail = is_compressed, detail
+        self.already = self.done = already
         self._started = self._last = time.monotonic()
 
     def advance(self, done: int) -> None:

@@ -107,10 +107,14 @@ class Overview(Displayable):
             Custom(
                 lambda: OnPage(_training_section(tok), *(_probes(tok) if probes else ())).html()
             ),
-            OnPage(
-                Section("lengths", counts("bytes", length_groups(lengths(tokens)), "length")),
-                Section("scripts", counts("script of the first letter", scripts(tokens), "script")),
-                kind="columns",
+            Custom(
+                lambda: OnPage(
+                    Section("lengths", counts("bytes", length_groups(lengths(tokens)), "length")),
+                    Section(
+                        "scripts", counts("script of the first letter", scripts(tokens), "script")
+                    ),
+                    kind="columns",
+                ).html()
             ),
             _longest_section(tok),
             _unreachable_section(self),
