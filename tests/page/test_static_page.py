@@ -21,7 +21,6 @@ from byteweld._text import utf8
 from byteweld.formats._hf_pipeline import _BEHAVIOR_NAMES, _FORM_NAMES
 from byteweld.studio.request import Request
 from byteweld.studio.session import Session
-from byteweld.studio.views import tokens as tokens_view
 from byteweld.studio.views import vocabulary
 from byteweld.vocab import AddedToken
 from tests.helpers.browser import (
@@ -157,7 +156,7 @@ def test_ids_and_lengths_are_those_of_byteweld(page, trained, nasty_texts):
         expected = [trained.encode(t, disallowed_special=(), **options) for t in texts]
         assert encode_all(page, texts, special=special) == expected
     found = page.evaluate("async (text) => (await byteweld.encode(text)).lengths", HARD)
-    _, offsets = tokens_view.encode(trained, HARD.encode(), True)
+    _, offsets = trained.encode_with_offsets(HARD.encode(), allowed_special="all")
     assert found == [end - start for start, end in offsets]
 
 
