@@ -178,12 +178,16 @@ def inside(folder: Path, name: str) -> Path:
     downloaded datasets consist of links.
     """
     path = folder / name
-    if path.parent != folder and not path.parent.resolve().is_relative_to(folder.resolve()):
-        raise FormatError(
-            f"{path.parent} is a link that leads out of {folder}; nothing there is read, written "
-            "or removed: replace the link with a folder",
-            path=path,
-        )
+    for parent in path.parents:
+        if parent == folder:
+            break
+        # A job may have millions of files: only a link is resolved.
+        if parent.is_symlink() and not parent.resolve().is_relative_to(folder.resolve()):
+            raise FormatError(
+                f"{parent} is a link that leads out of {folder}; nothing there is read, written "
+                "or removed: replace the link with a folder",
+                path=path,
+            )
     return path
 
 

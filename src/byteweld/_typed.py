@@ -101,7 +101,8 @@ def reader(hint: Any, bits: int = 63) -> _Read:
     if origin is typing.Literal:
         return choice(arguments)
     if origin in (types.UnionType, typing.Union):
-        return lambda value: None if value is None else reader(arguments[0], bits)(value)
+        inner = reader(arguments[0], bits)
+        return lambda value: None if value is None else inner(value)
     if origin is tuple and arguments[-1] is not Ellipsis:
         return _tuple([reader(hint, bits) for hint in arguments])
     if origin in (tuple, list):

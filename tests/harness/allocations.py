@@ -104,7 +104,7 @@ def _in_child(work: Call) -> str:
 
 
 def try_once(run: Run, name: str, prepare: Prepare, more: int) -> None:
-    """Run an operation in a child that can map only so many bytes more than it has."""
+    """Run an operation in a child that can map only this much memory more than it has."""
     said = os.memfd_create("stderr")
     try:
         code, answer = in_child(lambda: _limited(prepare, more, said), CHILD_SECONDS)
@@ -118,7 +118,7 @@ def try_once(run: Run, name: str, prepare: Prepare, more: int) -> None:
 
 
 def _limited(prepare: Prepare, more: int, stderr: int) -> str:
-    """Run an operation that can map only so many bytes; return how it ended."""
+    """Run an operation with a limit on memory; return how it ended."""
     call = _prepared(prepare)
     os.dup2(stderr, 2)
     _, hard = resource.getrlimit(resource.RLIMIT_AS)

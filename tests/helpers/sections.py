@@ -105,7 +105,7 @@ REFUSED: dict[str, tuple[bytes, int, str, str]] = {
     "a special token as output": (section(merges=[(116, 104, 259, 0), MERGES[1]]), 57, "token 259 is b'<|unk|>'", "BAD_MERGE"),
     "an output of other bytes": (section(merges=[(104, 116, 260, 0), MERGES[1]]), 57, "makes b'h' + b't', but token 260 is b'th'", "BAD_MERGE"),
     "a length of the last token that is the first's": (section(TOKENS[:1], [], counts=(2, 0)) + struct.pack("<2I", 261, 3), 50, "a token of 3 bytes", "BAD_LENGTH"),
-    "a part that is no token": (section(merges=[MERGES[0], (999, 101, 261, 1)]), 73, "999 is not a token", "BAD_MERGE"),
+    "a part that is not a token": (section(merges=[MERGES[0], (999, 101, 261, 1)]), 73, "999 is not a token", "BAD_MERGE"),
     "a merge twice": (section(merges=[MERGES[0], MERGES[0]]), 73, "has rank 0, as has an earlier record", "DUPLICATE_MERGE"),
     "a special token that merges make": (_MADE, 172, "merge 5 uses id 256, which is also a special", "BAD_MERGE"),
     "a rank used twice": (section(merges=[MERGES[0], (260, 101, 261, 0)]), 73, "has rank 0, as has an earlier record", "DUPLICATE_MERGE"),

@@ -38,7 +38,7 @@ def write_jsonl(path: Path, documents: Iterable[str]) -> Path:
 
 
 def write_corpus(folder: Path, files: int, documents: int) -> Path:
-    """Make a folder of files with so many documents each."""
+    """Make a folder of files, each with the given number of documents."""
     folder.mkdir()
     for number in range(files):
         write_jsonl(folder / f"{number}.jsonl", make_documents(documents, number))

@@ -159,7 +159,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Consumes a value that is in so many others.
+    /// Consumes a value nested in `depth` others.
     pub(super) fn value(&mut self, depth: usize) -> Result<Value<'t>> {
         if depth > MAX_DEPTH {
             return Err(wrong("values are nested too deeply".to_owned()));
