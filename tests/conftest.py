@@ -50,11 +50,11 @@ settings.load_profile("byteweld")
 HEAVY = {
     *("test_c_reader", "test_damaged_files", "test_distributed", "test_distributed_comparing"),
     *("test_distributed_counting", "test_distributed_proving", "test_end_to_end", "test_formats"),
-    *("test_fuzz_encode", "test_hard_corpora", "test_harness", "test_harness_files"),
-    *("test_harness_specials", "test_hf_tokenizer_json", "test_hostile_arguments", "test_kills"),
-    *("test_limits", "test_many_specials", "test_memory", "test_mutants", "test_notebooks"),
-    *("test_out_of_memory", "test_out_of_memory_encoding", "test_reading_limits", "test_run"),
-    *("test_run_memory", "test_slices", "test_tables", "test_unfinished"),
+    *("test_fuzz_encode", "test_hard_corpora", "test_harness", "test_hf_tokenizer_json"),
+    *("test_hostile_arguments", "test_kills", "test_limits", "test_many_specials", "test_memory"),
+    *("test_mutants", "test_notebooks", "test_out_of_memory", "test_out_of_memory_encoding"),
+    *("test_reading_limits", "test_run", "test_run_memory", "test_slices", "test_tables"),
+    *("test_unfinished"),
 }
 
 
